@@ -5,7 +5,7 @@ import { builtInConnectors } from './connections/built-in';
 import { offerEntries } from './copies';
 import { setJobDispatcher } from './job/job';
 import { setScheduleReader } from './job/options';
-import { timing } from './schedule/timing';
+import { timing } from './schedule/cadence';
 import { defaultLogger } from './base/logger';
 import { QueueManager } from './application/queue-manager';
 

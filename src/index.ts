@@ -162,7 +162,7 @@ export {
 } from './payload/counters';
 export type { FailedFilter, FailedJob } from './application/failed/failed-filter';
 export { FailedJobs, type FailedPlace } from './application/failed/failed-jobs';
-export type { PendingSchedule, Weekday } from './schedule/pending-schedule';
+export type { PendingSchedule, Weekday } from './schedule/schedule';
 export type {
   ComingOccurrence,
   DeclaredSchedule,

@@ -3,7 +3,7 @@ import { currentApplication, setUsualApplication, usualApplication } from '../co
 import type { Drivers, Connector } from '../connections/driver';
 import { checkHook } from '../job/hooks';
 import type { Configuration } from './configuration/configuration';
-import { DeclaredSchedules } from '../schedule/declared-schedules';
+import { DeclaredSchedules } from '../schedule/schedules';
 import type { QueueManager } from './queue-manager';
 import { JobBus } from '../dispatch/bus';
 import { EventBus } from '../dispatch/events';

@@ -56,7 +56,7 @@ import { Outbox } from '../dispatch/pending-dispatch';
 import { QueueConnection } from '../dispatch/queue-connection';
 import { JobCounters } from '../operations/figures/job-counters';
 import { neededOperationsOf, operationsOf, type OperationsConnection } from '../operations/operations-connection';
-import type { PendingSchedule } from '../schedule/pending-schedule';
+import type { PendingSchedule } from '../schedule/schedule';
 import { Schedules } from '../schedule/schedules';
 import { QueueMonitors } from '../operations/figures/queue-sampler';
 import { Shutdown, type Closable } from './shutdown';

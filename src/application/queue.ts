@@ -29,7 +29,7 @@ import type { Observer } from '../connections/application';
 import { jobMetrics, prometheusText } from '../operations/figures/metrics';
 import type { LimitsByQueue } from '../operations/figures/queue-sampler';
 import { Transaction } from '../dispatch/transaction';
-import type { PendingSchedule } from '../schedule/pending-schedule';
+import type { PendingSchedule } from '../schedule/schedule';
 import type { Schedules } from '../schedule/schedules';
 
 const connection = (): QueueConnection => defaultManager().connection();

@@ -1,10 +1,10 @@
-/** When a schedule is due: at the times of a cron text in a time zone, or at multiples of a span since 1970. */
+/** When a schedule is due, at the times of a cron text in a time zone or at multiples of a span since 1970, and what happens to late and overlapping occurrences. */
 import { Cron } from 'croner';
-import type { Milliseconds } from '../base/clock';
+import type { Milliseconds, Seconds } from '../base/clock';
 import { nearest } from '../base/text';
 import { durationSeconds } from '../job/duration';
-import type { Kind, Place } from '../job/option-kinds';
-import { FARTHEST_CHANGE, Zone } from './zone';
+import { isName, type Kind, membersOf, NAME_RULE, type Place } from '../job/option-kinds';
+import type { MissedPolicy, OverlapPolicy, ScheduleOptions } from '../job/options';
 
 export interface Cadence {
   /** For display, and to compare cadences: `0 3 * * * (Europe/Amsterdam)`, `every 900 s`. */
@@ -12,6 +12,86 @@ export interface Cadence {
   readonly zone: Zone;
   /** The first occurrence after a moment. Undefined if there is none any more. */
   next(after: Milliseconds): Milliseconds | undefined;
+}
+
+export interface Timing {
+  readonly cadence: Cadence;
+  readonly missed: Missed;
+  /** Undefined if not given. */
+  readonly overlap: OverlapPolicy | undefined;
+}
+
+/** When a schedule is due, and what happens to late and overlapping occurrences: shared by `@Job()` and the builder. */
+
+export interface Missed {
+  readonly policy: MissedPolicy;
+  /** How late a missed occurrence may be sent. */
+  readonly within: Seconds;
+}
+
+const MINUTE = 60_000;
+
+/** How far `changeAfter` looks at most: no zone changes its clocks twice within this time. */
+const FARTHEST_CHANGE: Milliseconds = 2 * 24 * 60 * MINUTE;
+
+/** No zone sets its clocks back by more. */
+const LONGEST_REPEAT: Milliseconds = 4 * 60 * MINUTE;
+
+/** A moment when the clocks are changed. */
+interface ClockChange {
+  readonly at: Milliseconds;
+  readonly before: Milliseconds;
+  readonly after: Milliseconds;
+}
+
+/** The wall clocks of a time zone, by `Intl`. A wall time is represented by the moment at which UTC clocks show it. */
+export class Zone {
+  /** Undefined for UTC, which every process uses from its start: creating an `Intl` format takes a while. */
+  readonly #offsets: Intl.DateTimeFormat | undefined;
+
+  /** @throws RangeError there is no such zone */
+  constructor(readonly name: string) {
+    if (name !== 'UTC')
+      this.#offsets = new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' });
+  }
+
+  /** How far its clocks are ahead of UTC. */
+  offsetAt(moment: Milliseconds): Milliseconds {
+    if (this.#offsets === undefined) return 0;
+    // `11/23/2026, GMT+05:30`; `GMT` alone is UTC, and offsets had seconds a century ago.
+    const [, sign, hours = 0, minutes = 0, seconds = 0] =
+      /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(this.#offsets.format(moment)) ?? [];
+    const size = Number(hours) * 60 * MINUTE + Number(minutes) * MINUTE + Number(seconds) * 1000;
+    return sign === '-' ? -size : size;
+  }
+
+  /** What its clocks show: `2027-03-28 03:00`, with seconds if they are not 0. */
+  wallText(moment: Milliseconds): string {
+    const wall = new Date(moment + this.offsetAt(moment)).toISOString();
+    return wall.slice(0, wall.slice(17, 19) === '00' ? 16 : 19).replace('T', ' ');
+  }
+
+  /** The first change after `from`, up to `to`, or up to two days later. */
+  changeAfter(from: Milliseconds, to: Milliseconds): ClockChange | undefined {
+    const end = Math.min(to, from + FARTHEST_CHANGE);
+    const [before, after] = [this.offsetAt(from), this.offsetAt(end)];
+    if (before === after) return undefined;
+    let [still, already] = [from, end];
+    while (already - still > 1) {
+      const middle = Math.floor((still + already) / 2);
+      if (this.offsetAt(middle) === before) still = middle;
+      else already = middle;
+    }
+    return { at: already, before, after };
+  }
+
+  /** Until when clocks repeat times that they have shown before. Undefined if they show this one for the first time. */
+  repeatedUntil(moment: Milliseconds): Milliseconds | undefined {
+    const change = this.changeAfter(moment - LONGEST_REPEAT, moment);
+    if (change === undefined) return undefined;
+    const end = change.at + change.before - change.after;
+    return moment < end ? end : undefined;
+  }
 }
 
 export const UTC = new Zone('UTC');
@@ -89,7 +169,7 @@ export class CronCadence implements Cadence {
   }
 }
 
-export class SpanCadence implements Cadence {
+class SpanCadence implements Cadence {
   readonly text: string;
   readonly zone = UTC;
   readonly #span: Milliseconds;
@@ -146,3 +226,72 @@ export const span: Kind<Cadence> = (value, place) => {
   if (length >= SECOND && Number.isInteger(length)) return new SpanCadence(length);
   throw place.refuse(value, 'give one second or more');
 };
+
+/** The default limits. */
+const WITHIN: Readonly<Record<MissedPolicy, Seconds>> = { latest: 3600, skip: 60, all: 24 * 3600 };
+
+export const LATEST: Missed = { policy: 'latest', within: WITHIN.latest };
+
+/** The longest limit: the state of a schedule is kept for that long, and each occurrence leaves a mark until then. */
+const LONGEST_LOOK: Seconds = 7 * 24 * 3600;
+
+/** A name is part of a key in the store, together with the moment. */
+const LONGEST_NAME = 200;
+
+const members = membersOf<keyof ScheduleOptions>(
+  ['cron', 'every', 'timezone', 'name', 'missed', 'overlap'],
+  'give an object with cron or every, and perhaps timezone, name, missed, overlap',
+);
+
+/** `schedule` of `@Job()`. */
+export const timing: Kind<Timing> = (value, place) => {
+  const { cron, every, timezone, name, missed: late, overlap: twice } = members(value, place);
+  if ((cron === undefined) === (every === undefined)) throw place.refuse(value, 'give one of the two: cron or every');
+  if (every !== undefined && timezone !== undefined) throw place.refuse(value, SPANS_HAVE_NO_ZONE);
+  if (name !== undefined) scheduleName(name, place);
+  const cadence =
+    every === undefined
+      ? cronIn(cron, timezone === undefined ? UTC : zone(timezone, place), place)
+      : span(every, place);
+  const missedPolicy = late === undefined ? LATEST : missed(Array.isArray(late) ? late : [late], place);
+  const overlapPolicy = twice === undefined ? undefined : overlap(twice, place);
+  return together({ cadence, missed: missedPolicy, overlap: overlapPolicy }, place);
+};
+
+export const SPANS_HAVE_NO_ZONE =
+  'every counts from 1970 in UTC, whatever clocks show; leave timezone out, or write a cron';
+
+export const scheduleName: Kind<string> = (value, place) => {
+  if (isName(value) && value.length <= LONGEST_NAME) return value;
+  throw place.refuse(value, `a name has ${NAME_RULE.replace(/\d\d+/, String(LONGEST_NAME))}`);
+};
+
+/** The policy, and optionally the limit. */
+export const missed: Kind<Missed> = (value, place) => {
+  const [policy, within, ...more] = value as readonly unknown[];
+  if (typeof policy !== 'string' || !Object.hasOwn(WITHIN, policy) || more.length > 0)
+    throw place.refuse(
+      value,
+      "for what was missed, give 'latest', 'skip' or 'all', and perhaps how far back is looked",
+    );
+  const known = policy as MissedPolicy;
+  if (within === undefined) return { policy: known, within: WITHIN[known] };
+  const seconds = durationSeconds(within, place.subject);
+  if (seconds >= 1 && seconds <= LONGEST_LOOK) return { policy: known, within: seconds };
+  throw place.refuse(within, 'look back a second or more, and seven days at most');
+};
+
+export const overlap: Kind<OverlapPolicy> = (value, place) => {
+  if (value === 'skip' || value === 'allow') return value;
+  throw place.refuse(value, "for overlap, give 'skip' or 'allow'");
+};
+
+/** Refuses combinations that make no sense. */
+export function together(timing: Timing, place: Place): Timing {
+  if (timing.missed.policy === 'all' && timing.overlap === 'skip')
+    throw place.refuse(
+      'skip',
+      "missed is 'all', and of those that come up together 'skip' would leave all but one out; give 'allow'",
+    );
+  return timing;
+}

@@ -1,22 +1,30 @@
-/** The schedules of an application, as users see them: `Queue.schedules`. */
+/** The schedules of an application, as users see them: `Queue.schedules`; and those that are declared in this process. */
+import type { Class } from '../base/class';
 import type { Milliseconds } from '../base/clock';
 import { toError } from '../base/exception-text';
-import type { JobInstance } from '../job/registry';
-import type { OverlapPolicy } from '../job/options';
 import { sendJob } from '../dispatch/send';
+import { duplicateSchedule, invalidJobOption, placed } from '../job/errors';
+import { placeOf } from '../job/option-kinds';
+import type { OverlapPolicy } from '../job/options';
+import type { JobDefinition, JobInstance, JobRegistry } from '../job/registry';
 import { findJob } from '../operations/found-job';
 import type { OperationsConnection } from '../operations/operations-connection';
 import { listWorkers } from '../operations/worker-record';
-import { CronCadence } from './cadence';
-import { DeclaredSchedules } from './declared-schedules';
+import { CronCadence, type Missed, timing } from './cadence';
 import { invalidSchedule, unknownSchedule } from './errors';
-import { Keeper } from './keeper';
-import { keptNames } from './keepers';
-import type { PendingSchedule } from './pending-schedule';
-import type { Schedule } from './schedule';
-import { stateIn, statesIn, write, type KeptState, type ScheduleState } from './schedule-states';
-import { clockOf, destinationOf, type Destination, type ScheduleApplication } from './send-occurrence';
-import type { Missed } from './timing';
+import { Keeper, keptNames } from './keeper';
+import {
+  clockOf,
+  type Destination,
+  destinationOf,
+  type KeptState,
+  type ScheduleApplication,
+  type ScheduleState,
+  stateIn,
+  statesIn,
+  write,
+} from './occurrence';
+import { PendingSchedule, Schedule } from './schedule';
 
 /** A schedule and its state. */
 export interface ScheduleListing {
@@ -44,7 +52,7 @@ export interface ScheduleListing {
 }
 
 /** A job that keeps occurrences from being sent. */
-export interface HoldingJob {
+interface HoldingJob {
   readonly id: string;
   readonly name: string;
   readonly queue: string;
@@ -326,4 +334,81 @@ export class Schedules {
 function declarationOf({ parts }: Schedule): DeclaredSchedule {
   const { job, cadence, missed, overlap, origin } = parts;
   return { job, cadence: cadence.text, timezone: cadence.zone.name, missed, overlap, origin };
+}
+
+/** The schedules of an application that are declared in this process: with `Queue.schedule()` and with `@Job()`. */
+
+/** They outlive a manager, as job classes do, because a module that declares some is evaluated only once. */
+export class DeclaredSchedules {
+  readonly #complete = new Map<string, Schedule>();
+  readonly #pending = new Set<PendingSchedule>();
+  readonly #ofJobs = new WeakMap<JobDefinition, Schedule>();
+
+  /** @throws E_INVALID_SCHEDULE */
+  // oxlint-disable-next-line typescript/no-unsafe-function-type
+  declare(make: () => JobInstance, registry: JobRegistry, caller: Function): PendingSchedule {
+    const pending = new PendingSchedule(make, caller);
+    // A promise, because fake timers of test runners replace queueMicrotask.
+    if (this.#pending.size === 0) void Promise.resolve().then(() => this.#completeAll(registry));
+    this.#pending.add(pending);
+    return pending;
+  }
+
+  /**
+   * Schedules declared in this very turn are completed by this call.
+   *
+   * @throws E_INVALID_SCHEDULE, E_DUPLICATE_SCHEDULE, and what is wrong with the job of one
+   */
+  all(registry: JobRegistry): readonly Schedule[] {
+    this.#completeAll(registry);
+    const all = new Map(this.#complete);
+    for (const definition of registry.all()) {
+      if (definition.schedule === undefined) continue;
+      const schedule = this.#ofJob(definition);
+      const other = all.get(schedule.name);
+      if (other !== undefined) throw duplicateSchedule(schedule.name, other.parts.origin, schedule.parts.origin);
+      all.set(schedule.name, schedule);
+    }
+    return [...all.values()];
+  }
+
+  /** @throws the first error; the others are unhandled rejections */
+  #completeAll(registry: JobRegistry): void {
+    const pending = [...this.#pending];
+    this.#pending.clear();
+    const declared = new Map<string, Schedule>();
+    const errors: unknown[] = [];
+    for (const one of pending) {
+      try {
+        const schedule = one.complete(this.#complete, registry);
+        if (schedule === undefined) continue;
+        const twin = declared.get(schedule.name);
+        // Two from one place in one turn: a loop that gives all the same name.
+        if (twin !== undefined) throw duplicateSchedule(schedule.name, twin.parts.origin, schedule.parts.origin);
+        declared.set(schedule.name, schedule);
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    for (const [name, schedule] of declared) this.#complete.set(name, schedule);
+    const [first, ...others] = errors;
+    for (const error of others) void Promise.reject(error);
+    if (first !== undefined) throw first as Error;
+  }
+
+  #ofJob(definition: JobDefinition): Schedule {
+    const known = this.#ofJobs.get(definition);
+    if (known !== undefined) return known;
+    const { name, target, file, schedule } = definition;
+    const make = (): object => new (target as Class & (new () => object))();
+    const made = new Schedule({
+      ...timing(schedule, placeOf(`schedule on ${placed(name, file)}`, invalidJobOption)),
+      name: schedule?.name ?? name,
+      job: name,
+      make,
+      origin: `@Job() on ${placed(name, file)}`,
+    });
+    this.#ofJobs.set(definition, made);
+    return made;
+  }
 }

@@ -5,28 +5,19 @@
  * for (const { name, run } of conformance(open)) test(name, run);
  * ```
  */
-import { ALL_CAPABLE } from '../connections/driver';
 import type { Capabilities } from '../connections/contract';
-import type { CaseDefinition } from './conformance/cases';
-import type { Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';
-import { cancelCases } from './conformance/cancel-cases';
-import { connectionCases } from './conformance/connection-cases';
-import { controlCases } from './conformance/control-cases';
-import { delayCases } from './conformance/delay-cases';
-import { failedCases } from './conformance/failed-cases';
-import { inspectionCases } from './conformance/inspection-cases';
-import { leaseCases } from './conformance/lease-cases';
-import { lockCases } from './conformance/lock-cases';
-import { operationCases } from './conformance/operation-cases';
-import { payloadCases } from './conformance/payload-cases';
-import { recordCases } from './conformance/record-cases';
-import { recordWakeCases } from './conformance/record-wake-cases';
-import { reserveCases } from './conformance/reserve-cases';
-import { settleCases } from './conformance/settle-cases';
+import { ALL_CAPABLE } from '../connections/driver';
 import { batchCases } from './conformance/batch-cases';
-import { debounceCases } from './conformance/debounce-cases';
-import { tieCases } from './conformance/tie-cases';
-import { waitCases } from './conformance/wait-cases';
+import { connectionCases, lockCases } from './conformance/connection-cases';
+import { cancelCases, controlCases } from './conformance/control-cases';
+import { delayCases, waitCases } from './conformance/delay-cases';
+import { failedCases } from './conformance/failed-cases';
+import type { Capability, CaseDefinition, ConformanceCase, ConformanceHarness } from './conformance/harness';
+import { inspectionCases, operationCases } from './conformance/operation-cases';
+import { payloadCases } from './conformance/payload-cases';
+import { recordCases, recordWakeCases } from './conformance/record-cases';
+import { leaseCases, reserveCases, settleCases } from './conformance/reserve-cases';
+import { debounceCases, tieCases } from './conformance/tie-cases';
 import { World } from './conformance/world';
 
 export type { Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';

@@ -4,26 +4,22 @@
  */
 import { AssertionError } from 'node:assert';
 import { isDeepStrictEqual } from 'node:util';
-import type { Stub } from '../container/scope';
-import { registry, type JobInstance } from '../job/registry';
+import { defaultManager, setFakeFactory, standIn } from '../application/default-manager';
+import type { QueueManager } from '../application/queue-manager';
 import type { Class } from '../base/class';
-import { definitionOfClass } from '../job/instance';
-import { durationSeconds, type Duration } from '../job/duration';
-import { invalidChain, invalidJobOption, notAJob } from '../job/errors';
-import { defaultManager, standIn, setFakeFactory } from '../application/default-manager';
+import { errorClass } from '../base/onqueue-error';
 import { inRootContext } from '../connections/application';
 import type { Connection } from '../connections/contract';
-import type { QueueManager } from '../application/queue-manager';
-import { BatchLog, type PushedBatch } from './batch-log';
+import type { Stub } from '../container/scope';
+import { type Duration, durationSeconds } from '../job/duration';
+import { invalidChain, invalidJobOption, notAJob } from '../job/errors';
+import { definitionOfClass } from '../job/instance';
+import { type JobInstance, registry } from '../job/registry';
 import { Drain, type DrainOptions, type DrainReport } from './drain';
-import { AlreadyFakedError } from './errors';
-import { FakeConnection, FakedJobs, FakeStore, type FakedJobsOptions } from './fake-connection';
-import { FakeManager } from './fake-manager';
-import { ReadPush, type Push, type Pushed, type Sent } from './push';
-import { PushLog } from './push-log';
-import { TestClock } from './test-clock';
+import { FakeConnection, FakedJobs, type FakedJobsOptions, FakeManager, FakeStore } from './fake-manager';
+import { BatchLog, type Push, type Pushed, type PushedBatch, PushLog, ReadPush, type Sent } from './pushes';
+import { TestClock, travel } from './test-clock';
 import { checkFakeOptions } from './test-options';
-import { travel } from './travel';
 
 export interface FakeOptions extends FakedJobsOptions {
   /**
@@ -393,3 +389,13 @@ const isJobClass = (value: unknown): boolean => registry().definitionOf(value as
 function times(count: number): string {
   return count === 1 ? 'once' : `${count} times`;
 }
+
+/** Errors of the test kit itself. Faults that a test finds are `AssertionError`s instead. */
+
+/** `Queue.fake()` was called while another fake was in place. The cause's stack shows where that fake was made. */
+export class AlreadyFakedError extends errorClass('E_ALREADY_FAKED', (cause: unknown) => ({
+  message:
+    'Queue is already faked, and the jobs of one test would be found by another. Restore the first fake before: with ' +
+    '`using queue = Queue.fake()`, or queue.restore() in afterEach.',
+  cause,
+})) {}

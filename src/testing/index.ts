@@ -2,13 +2,14 @@
 import '../composition';
 import { giveWay } from '../copies';
 
-export { AlreadyFakedError, EndlessDrainError } from './errors';
-export type { BatchedJob, PushedBatch } from './batch-log';
+export { AlreadyFakedError } from './fake-queue';
+export { EndlessDrainError } from './drain';
+export type { BatchedJob, PushedBatch } from './pushes';
 export type { DrainOptions, DrainReport } from './drain';
-export type { FakedJobsOptions } from './fake-connection';
+export type { FakedJobsOptions } from './fake-manager';
 export type { ExpectedLink, ExpectedMember, FakeOptions, FakeQueue, PushedPredicate } from './fake-queue';
-export type { JobRun } from './job-run';
-export type { NextJob, Push, Pushed, Sent } from './push';
+export type { JobRun } from './drain';
+export type { NextJob, Push, Pushed, Sent } from './pushes';
 export { runJob, type RunJobOptions, type RunJobResult } from './run-job';
 export type { Stub } from '../container/scope';
 export { TestClock } from './test-clock';

@@ -1,21 +1,19 @@
 /** Runs one job as a worker would, without a queue. */
-import type { Stub } from '../container/scope';
+import { defaultManager } from '../application/default-manager';
 import { MemoryStore } from '../connections/memory/memory-store';
+import type { Stub } from '../container/scope';
 import type { Batch } from '../dispatch/batch/batch';
-import type { JobInstance } from '../job/registry';
 import type { HandleResult } from '../job/job';
+import type { JobInstance } from '../job/registry';
 import { noCounters, withCounters } from '../payload/counters';
 import { uuidv7 } from '../payload/uuid';
-import { defaultManager } from '../application/default-manager';
 import { Executor } from '../worker/run';
+import { type Outcome, RunningJob } from '../worker/running-job';
 import { keepEndOf } from '../worker/settler';
-import { RunningJob, type Outcome } from '../worker/running-job';
-import { BatchLog, batchedJob, type BatchedJob } from './batch-log';
-import { FakeConnection, FakedJobs } from './fake-connection';
-import { FakeManager } from './fake-manager';
+import { executorSettings, jobRun, type JobRun, type WorkerFlags } from './drain';
+import { FakeConnection, FakedJobs, FakeManager } from './fake-manager';
 import { activeFake } from './fake-queue';
-import { executorSettings, jobRun, type JobRun, type WorkerFlags } from './job-run';
-import { PushLog } from './push-log';
+import { batchedJob, type BatchedJob, BatchLog, PushLog } from './pushes';
 import { TestClock } from './test-clock';
 import { checkRunJobOptions } from './test-options';
 

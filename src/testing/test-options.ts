@@ -1,10 +1,9 @@
 /** The options of the test kit: a mistyped one would silently run real dependencies, so they are checked like all others. */
 import { nearest } from '../base/text';
 import { invalidJobOption } from '../job/errors';
-import { count, flag, placeOf, text, type Kind } from '../job/option-kinds';
-import type { DrainOptions } from './drain';
+import { count, flag, type Kind, placeOf, text } from '../job/option-kinds';
+import type { DrainOptions, WorkerFlags } from './drain';
 import type { FakeOptions } from './fake-queue';
-import type { WorkerFlags } from './job-run';
 import type { RunJobOptions } from './run-job';
 import { TestClock } from './test-clock';
 

@@ -7,7 +7,7 @@ import { QueueManager } from '../../src/application/queue-manager';
 import { builtInConnectors } from '../../src/connections/built-in';
 import type { ConnectionConfig } from '../../src/connections/driver';
 import { JobBus } from '../../src/dispatch/bus';
-import { momentOf } from '../../src/laravel/php-date';
+import { momentOf } from '../../src/laravel/laravel-job';
 import { phpText, readPhpText, type PhpObject } from '../../src/laravel/php-text';
 import { Worker } from '../../src/worker/worker';
 import { RecordingLogger } from '../support/application';

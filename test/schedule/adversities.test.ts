@@ -2,7 +2,7 @@
 import '../../src/composition';
 import type { QueueManager } from '../../src/application/queue-manager';
 import { Job } from '../../src/job/job';
-import type { PendingSchedule } from '../../src/schedule/pending-schedule';
+import type { PendingSchedule } from '../../src/schedule/schedule';
 import { elapse } from '../support/application';
 import { Fleet } from './fleet';
 

@@ -1,8 +1,7 @@
 /** Times of day around clock changes, in five zones and for both changes of a year, computed with `Intl` alone. */
 import '../../src/composition';
 import { Job } from '../../src/job/job';
-import { CronCadence } from '../../src/schedule/cadence';
-import { Zone } from '../../src/schedule/zone';
+import { CronCadence, Zone } from '../../src/schedule/cadence';
 import { testApplication } from '../support/application';
 
 const MINUTE = 60_000;

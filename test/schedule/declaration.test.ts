@@ -1,8 +1,8 @@
 import '../../src/composition';
 import { Job } from '../../src/job/job';
 import type { JobOptions } from '../../src/job/options';
-import type { PendingSchedule } from '../../src/schedule/pending-schedule';
-import { type TestApplication, testApplication } from '../support/application';
+import type { PendingSchedule } from '../../src/schedule/schedule';
+import { testApplication, type TestApplication } from '../support/application';
 
 let application: TestApplication;
 beforeEach(() => {

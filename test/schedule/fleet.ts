@@ -5,7 +5,7 @@ import type { Connection } from '../../src/connections/contract';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { Job } from '../../src/job/job';
-import type { PendingSchedule } from '../../src/schedule/pending-schedule';
+import type { PendingSchedule } from '../../src/schedule/schedule';
 import { TestClock } from '../../src/testing/test-clock';
 import { RecordingLogger } from '../support/application';
 

@@ -1,6 +1,6 @@
 /** Jobs that an earlier release has left behind do not silence their schedules. */
 import '../../src/composition';
-import type { PendingSchedule } from '../../src/schedule/pending-schedule';
+import type { PendingSchedule } from '../../src/schedule/schedule';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import type { FailedEntry, ListedEntry } from '../../connections/failed-store';
 import { fenceOf } from '../../payload/counters';
-import { cases, type CaseDefinition } from './cases';
-import { completed, counted, failed, idsOf, numbered, probe, probeWith } from './world';
-import type { World } from './world';
+import { type CaseDefinition, cases } from './harness';
+import { completed, counted, failed, idsOf, numbered, probe, probeWith, type World } from './world';
 
 /** Fails jobs with these ids a second apart, so that the store has them in this order. `queue/id` names another queue. */
 async function failInOrder(world: World, ...ids: readonly string[]): Promise<void> {

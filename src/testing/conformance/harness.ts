@@ -1,6 +1,7 @@
 /** What the author of a driver gives to the suite, and the cases for any test runner that it returns. */
 import type { Seconds } from '../../base/clock';
 import type { Capabilities, Connection } from '../../connections/contract';
+import type { World } from './world';
 
 /** One open store. Each case opens a new one and disposes of it. */
 export interface ConformanceHarness {
@@ -33,4 +34,21 @@ export interface ConformanceCase {
   readonly requires: readonly Capability[];
   /** Rejects with an `AssertionError` or the driver's own error if the promise is broken. */
   run(): Promise<void>;
+}
+
+/** A case of the suite, not yet bound to a store. */
+
+export interface CaseDefinition extends Omit<ConformanceCase, 'run'> {
+  /** The case concerns only drivers without these capabilities. */
+  readonly lacks: readonly Capability[];
+  readonly run: (world: World) => Promise<void>;
+}
+
+/** Cases by name, for drivers that have all capabilities in `requires` and none of those in `lacks`. */
+export function cases(
+  requires: readonly Capability[],
+  table: Readonly<Record<string, (world: World) => Promise<void>>>,
+  lacks: readonly Capability[] = [],
+): readonly CaseDefinition[] {
+  return Object.entries(table).map(([name, run]) => ({ name, requires, lacks, run }));
 }

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import type { WaitingState } from '../../connections/contract';
 import type { Counters } from '../../payload/counters';
-import { cases, type CaseDefinition } from './cases';
-import { completed, counted, failed, idOf, idsOf, numbered, probe, probeWith, released } from './world';
-import type { World } from './world';
+import { type CaseDefinition, cases } from './harness';
+import { completed, counted, failed, idOf, idsOf, numbered, probe, probeWith, released, type World } from './world';
 
 const body = (data: string, id = 'probe'): string => `{"job":"probe","data":${data},"id":"${id}"`;
 

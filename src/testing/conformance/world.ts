@@ -1,34 +1,34 @@
 /** The tools of the cases: an open store, names for common steps, and probes to push. */
 import assert from 'node:assert/strict';
-import { systemClock, type Milliseconds, type Seconds, type Timer } from '../../base/clock';
+import { type Milliseconds, type Seconds, systemClock, type Timer } from '../../base/clock';
+import type { BatchStore, NewBatch } from '../../connections/batch-store';
 import {
-  WAITING_STATES,
   type Connection,
+  type Control,
   type Counts,
   type Entry,
+  type LockStore,
   type PeekedJob,
   type Pushed,
   type Reservation,
   type ReserveReply,
-  type Wanted,
   type SetAside,
   type Settled,
   type Settlement,
   type SettleResult,
-  type Control,
-  type LockStore,
+  WAITING_STATES,
+  type Wanted,
 } from '../../connections/contract';
-import type { BatchStore, NewBatch } from '../../connections/batch-store';
 import type { FailedEntry, FailedStore } from '../../connections/failed-store';
 import type { RecordStore } from '../../connections/record-store';
 import {
   afterFailedAttempt,
   afterFreeRelease,
   afterRetry,
+  type Counters,
   noCounters,
   readCounters,
   withCounters,
-  type Counters,
 } from '../../payload/counters';
 import type { ConformanceHarness } from './harness';
 

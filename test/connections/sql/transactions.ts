@@ -4,7 +4,7 @@ import { Job } from '../../../src/job/job';
 import { silentLogger } from '../../../src/base/logger';
 import type { DatabaseConfig } from '../../../src/connections/sql/driver';
 import { QueueManager } from '../../../src/application/queue-manager';
-import { BATCH, callbacksTo, member } from '../../../src/testing/conformance/batch-probes';
+import { BATCH, callbacksTo, member } from '../../../src/testing/conformance/batch-cases';
 import type { QueuePusher } from '../../../src/dispatch/queue-connection';
 import { reserveFrom } from '../../support/exchange';
 

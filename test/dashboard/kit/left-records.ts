@@ -2,7 +2,7 @@
 import type { Milliseconds } from '../../../src/base/clock';
 import type { RecordStore } from '../../../src/connections/record-store';
 import { uuidAt } from '../../../src/payload/uuid';
-import { write } from '../../../src/schedule/schedule-states';
+import { write } from '../../../src/schedule/occurrence';
 import { VERSION } from '../../../src/version';
 
 const HOUR = 3_600_000;

@@ -1,7 +1,6 @@
 /** Worker processes with wrong clocks keep schedules, and are killed with SIGKILL one after another. */
-import type { Milliseconds } from '../../../src/base/clock';
-import { systemClock } from '../../../src/base/clock';
-import { stateIn } from '../../../src/schedule/schedule-states';
+import { systemClock, type Milliseconds } from '../../../src/base/clock';
+import { stateIn } from '../../../src/schedule/occurrence';
 import { eventually } from '../../support/eventually';
 import type { LedgerLine } from '../kit/ledger';
 import { Stage, type StoreName } from '../kit/stage';

@@ -3,7 +3,7 @@ import type { NewBatch } from '../../../../src/connections/batch-store';
 import type { Reservation, Settlement } from '../../../../src/connections/contract';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { withTies } from '../../../../src/payload/ties';
-import { BATCH, callback, callbacksTo, link, member } from '../../../../src/testing/conformance/batch-probes';
+import { BATCH, callback, callbacksTo, link, member } from '../../../../src/testing/conformance/batch-cases';
 import { completed, failed } from '../../../../src/testing/conformance/world';
 import { TestClock } from '../../../../src/testing/test-clock';
 import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';
