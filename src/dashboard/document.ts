@@ -38,7 +38,7 @@ export function barePage(title: string, content: Html): Html {
 
 /** The type of each, and the files that are sent as one. */
 const ASSETS = {
-  'style.css': { type: 'text/css; charset=utf-8', files: ['style.css'] },
+  'style.css': { type: 'text/css; charset=utf-8', files: ['frame.css', 'parts.css', 'pages.css'] },
   'script.js': { type: 'text/javascript; charset=utf-8', files: ['morph.js', 'script.js'] },
   'icon.svg': { type: 'image/svg+xml', files: ['icon.svg'] },
 } as const;
