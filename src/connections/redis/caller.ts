@@ -61,7 +61,7 @@ export interface Patience {
   readonly first?: FirstAttempt | undefined;
 }
 
-export type FirstAttempt = (command: string, args: Arguments) => Promise<unknown>;
+export type FirstAttempt = (form: Form) => Promise<unknown>;
 
 export type Scored = readonly [member: string, score: number];
 
@@ -73,7 +73,7 @@ function scoredIn(reply: unknown): readonly Scored[] {
 }
 
 /** A call as it is sent; a script by its hash. */
-type Form = readonly [command: string, args: Arguments];
+export type Form = readonly [command: string, args: Arguments];
 type InFull = () => Form;
 
 type Arguments = readonly (string | Buffer | number)[];
@@ -82,17 +82,15 @@ type Arguments = readonly (string | Buffer | number)[];
 const TOLD_AGAIN: Milliseconds = 60_000;
 const MOST_TOLD = 1000;
 
-/** Has no client if somebody else sent it. */
-type SentCall = LinkCall | { readonly sent: true; readonly client?: undefined };
-
 interface Asked extends Purpose {
   readonly patience: Patience;
+  readonly insist?: Patience['insist'];
   readonly operation: string;
   form: Form;
   /** The call with the script's source, for a server that does not know its hash. */
   inFull?: InFull | undefined;
   /** The last attempt. Undefined if none could be made. */
-  call?: SentCall | undefined;
+  call?: LinkCall | undefined;
   /** Attempts in a row that were sent, and whose connection ended before the answer. */
   ends?: number;
   /** A connection for this call alone. Undefined if it travels with the others. */
@@ -109,8 +107,6 @@ const MOST_ENDS = 3;
 const LEAST_LIMIT = 1024 * 1024;
 
 const CLOSED = new Error('the connection was closed');
-
-const SENT_BY_OTHERS: SentCall = { sent: true };
 
 export class RedisCaller extends StoreCaller<Asked> {
   protected readonly store = 'Redis';
@@ -187,9 +183,9 @@ export class RedisCaller extends StoreCaller<Asked> {
     return reply;
   }
 
-  /** Calls made within `calls` are written to the socket at once. */
-  together(calls: () => void): void {
-    this.#link.together(calls);
+  /** What is sent is written when the function that it returns is called. */
+  cork(): (() => void) | undefined {
+    return this.#link.cork();
   }
 
   /** The cluster node that has this key, as far as is known. */
@@ -235,8 +231,12 @@ export class RedisCaller extends StoreCaller<Asked> {
     return this.#failure(operation, { consequence, error, late, uncertain }, node);
   }
 
-  protected override asksOn({ uncertain }: CallFailure, error: Error, { patience, call, node }: Asked): boolean {
-    const insists = patience.insist === 'always' || (patience.insist === 'once-sent' && uncertain);
+  protected override asksOn(
+    { uncertain }: CallFailure,
+    error: Error,
+    { patience, insist, call, node }: Asked,
+  ): boolean {
+    const insists = insist === 'always' || (insist === 'once-sent' && uncertain);
     // A script that ran and failed left no record of an earlier run, so there was none, and asking again changes nothing.
     if (call === undefined || redisRefused.is(error) || callTooLong.is(error) || !insists) return false;
     this.#complain(patience, error, node);
@@ -245,24 +245,22 @@ export class RedisCaller extends StoreCaller<Asked> {
 
   async #carryOut(operation: string, patience: Patience, form: Form, inFull?: InFull): Promise<unknown> {
     const { consequence, first } = patience;
-    let since = patience.since;
-    let failed: { readonly error: unknown } | undefined;
+    let { since, insist } = patience;
     if (first !== undefined) {
-      const value = await this.track(first(...form)).catch((error: unknown) => void (failed = { error }));
-      if (value !== undefined) return value;
+      try {
+        const reply = await this.track(first(form));
+        if (reply !== undefined) return reply;
+      } catch (error) {
+        // Redis may have carried it out, and then has a record of its answer.
+        if (!isReply(error)) insist = 'always';
+      }
       since = this.settings.clock.monotonic();
     }
-    const asked: Asked = { patience, operation, consequence, since, repeatable: true, form, inFull };
+    const asked: Asked = { patience, insist, operation, consequence, since, repeatable: true, form, inFull };
     try {
-      const value = await this.insist(asked, (milliseconds) => {
-        if (failed === undefined) return this.#attempt(asked, milliseconds);
-        const { error } = failed;
-        failed = undefined;
-        asked.call = SENT_BY_OTHERS;
-        return this.#failed(asked, error, milliseconds);
-      });
-      this.#answered(patience);
-      return value;
+      const reply = await this.insist(asked, (milliseconds) => this.#attempt(asked, milliseconds));
+      if (this.#unanswered.size > 0) this.#answered(patience);
+      return reply;
     } finally {
       this.#unanswered.delete(patience);
       asked.apart?.close();
@@ -273,7 +271,7 @@ export class RedisCaller extends StoreCaller<Asked> {
   async #attempt(asked: Asked, milliseconds: Milliseconds, isMissed = true): Promise<unknown> {
     asked.call = undefined;
     asked.node = undefined;
-    if (this.#link.closed) throw CLOSED;
+    if (this.#link.isClosed) throw CLOSED;
     const { clock } = this.settings;
     const link = asked.apart ?? this.#link;
     const call = link.send(...asked.form, isMissed);
@@ -292,18 +290,13 @@ export class RedisCaller extends StoreCaller<Asked> {
       }
       asked.ends = endsItsConnection(asked, error) ? (asked.ends ?? 0) + 1 : 0;
       if (asked.ends === MOST_ENDS - 1) asked.apart ??= this.#link.another();
-      return await this.#failed(asked, error, until - clock.monotonic());
+      if (!isUnknownScript(error) || asked.inFull === undefined) throw error;
+      asked.form = asked.inFull();
+      asked.inFull = undefined;
+      return await this.#attempt(asked, until - clock.monotonic());
     } finally {
       timer.cancel();
     }
-  }
-
-  /** Sends a script in full if the server did not know its hash. Otherwise @throws the error */
-  #failed(asked: Asked, error: unknown, milliseconds: Milliseconds): Promise<unknown> {
-    if (!isUnknownScript(error) || asked.inFull === undefined) throw error;
-    asked.form = asked.inFull();
-    asked.inFull = undefined;
-    return this.#attempt(asked, milliseconds);
   }
 
   #answered(patience: Patience): void {

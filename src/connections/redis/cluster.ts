@@ -31,7 +31,7 @@ interface Slot {
 }
 
 export class SlotExchanger {
-  readonly #store: Pick<RedisStore, 'caller' | 'keys'>;
+  readonly #store: RedisStore;
   readonly #cluster: RedisCluster;
   readonly #settling: Settling;
   readonly #slots = new Recent<string, Slot>(
@@ -47,7 +47,7 @@ export class SlotExchanger {
   /** The last order to restart, from any queue. */
   #restart: string | undefined;
 
-  constructor(store: Pick<RedisStore, 'caller' | 'keys'>, cluster: RedisCluster, settling: Settling) {
+  constructor(store: RedisStore, cluster: RedisCluster, settling: Settling) {
     this.#store = store;
     this.#cluster = cluster;
     this.#settling = settling;

@@ -1,7 +1,7 @@
 /** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
 import type { Redis } from 'ioredis';
 import { ALL_CAPABLE } from '../driver';
-import { settledThen, StoreConnection } from '../kit/connection';
+import { StoreConnection } from '../kit/connection';
 import { systemClock, StoreClock, type Milliseconds, type Seconds } from '../../base/clock';
 import {
   WAITING_STATES,
@@ -37,7 +37,7 @@ import { clientSource, threadOptions, sourceOfThread, type ClientSource, type Th
 import { diagnoseRedis, recount } from './diagnose';
 import { callTooLong } from './refusals';
 import { SlotExchanger } from './cluster';
-import { Exchanger } from './exchange';
+import { RedisExchange } from './exchange';
 import { Keys, TIES, clientId } from './keys';
 import { RedisLink } from './link';
 import { PushLane, PUSHES_AT_ONCE, pushOnce } from './push';
@@ -47,7 +47,6 @@ import { RedisBatchStore } from './batches';
 import { findJob, momentOf, RedisControl } from './control';
 import { RedisFailedStore } from './failed';
 import { RecordChannels, RedisRecordStore } from './records';
-import { RedisWaits } from './wait';
 import type { ScriptName } from './scripts';
 import { silentLogger } from '../../base/logger';
 
@@ -77,9 +76,8 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly #context: RedisContext;
   readonly #link: RedisLink;
   readonly #store: RedisStore;
-  readonly #exchanger: Exchanger;
+  readonly #exchange: RedisExchange;
   readonly #pushes = new Recent<string, PushLane>(MOST_LANES, (lane) => lane.isIdle);
-  readonly #waits: RedisWaits;
   readonly #storeClock: StoreClock;
   readonly #channels: RecordChannels;
 
@@ -102,8 +100,9 @@ export class RedisConnection extends StoreConnection implements Connection {
       : undefined;
     const recorded = new RecordedCalls(caller, keys);
     this.#store = { caller, keys, recorded, names, cluster };
-    this.#exchanger = new Exchanger(
+    this.#exchange = new RedisExchange(
       this.#store,
+      source,
       cluster && ((settling) => new SlotExchanger(this.#store, cluster, settling)),
     );
     this.failed = this.whileOpen('failed', new RedisFailedStore(this.#store));
@@ -118,7 +117,6 @@ export class RedisConnection extends StoreConnection implements Connection {
       this.checkOpen(operation),
     );
     this.records = this.whileOpen('records', records);
-    this.#waits = new RedisWaits(this.#store, source, this.#exchanger);
   }
 
   get threadAccess(): ThreadAccess | undefined {
@@ -153,14 +151,9 @@ export class RedisConnection extends StoreConnection implements Connection {
     return pushOnce(this.#store, page, once);
   }
 
-  // Not async: a worker that runs one job at a time pays for each promise with each job.
   exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
     this.checkOpen('exchange');
-    if (wanted?.within === undefined) return this.#exchanger.exchange(settlements, wanted);
-    if (settlements.length === 0) return settledThen([], () => this.#waits.reserve(wanted));
-    return this.#exchanger
-      .exchange(settlements)
-      .then(({ results }) => settledThen(results, () => this.#waits.reserve(wanted)));
+    return this.#exchange.exchange(settlements, wanted);
   }
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
@@ -306,7 +299,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   }
 
   protected async end(): Promise<void> {
-    this.#waits.close();
+    this.#exchange.close();
     this.#channels.listeners.close();
     await this.#store.caller.idle();
     this.#link.close();

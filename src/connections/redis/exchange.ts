@@ -1,4 +1,7 @@
-/** Settles and reserves: on a single Redis in one call for all queues, in a cluster in one call for each queue. */
+/**
+ * Settles and reserves, and waits for jobs: all of a worker's traffic. On a single Redis in one call for all queues, in a
+ * cluster in one call for each queue.
+ */
 import type {
   ReserveReply,
   Wanted,
@@ -9,117 +12,107 @@ import type {
   SettleResult,
   FollowUp,
 } from '../contract';
-import { nextOf, NOTHING, Settling, jobsOf } from '../kit/connection';
+import { nextOf, NOTHING, Settling, jobsOf, settledThen } from '../kit/connection';
 import { explained, type FirstAttempt } from './caller';
-import { newRecords, Lane, whenOf, type Records, type Waiting } from './lane';
-import type { RedisStore } from './store';
-import type { Moment } from '../../base/clock';
+import { newRecords, Lane, whenOf, type Records, type Waiting, type Sent } from './lane';
+import type { RedisStore, QueueNames } from './store';
 import { MOST_BYTES, MOST_JOBS, pageBytes, groupsOf } from '../../base/collections';
-import { countersIn, noCounters, countersTail, readCounters } from '../../payload/counters';
+import { countersIn, countersTail, noCounters, readCounters } from '../../payload/counters';
 import { callTooLong } from './refusals';
 import type { Keys } from './keys';
+import type { ClientSource } from './client';
 import { readTies } from '../../payload/ties';
 import { changeBy } from '../kit/batch-counts';
 import { tieOf } from './push';
 import { metaLine } from './failed';
+import { RedisWaits } from './wait';
 
 /** Settles and reserves in a cluster, one call for each queue. */
 export interface Slots {
   exchange(settlements: readonly Settlement[], wanted: Wanted | undefined): Promise<Settled>;
 }
 
-export class Exchanger {
+export class RedisExchange {
   readonly #store: RedisStore;
   readonly #settling = new Settling(bytesOf);
   /** Two calls may be under way: while Redis answers one, the jobs of the other run. */
   readonly #lanes: readonly [ExchangeLane, ExchangeLane];
-  /** For calls queued behind a blocking read, so that they hold up no other. */
-  readonly #waiting: ExchangeLane;
+  /** For calls behind a blocking read, so that they hold up no other. */
+  readonly #behind: ExchangeLane;
   readonly #slots: Slots | undefined;
+  readonly #waits: RedisWaits;
 
-  constructor(store: RedisStore, slots?: (settling: Settling) => Slots) {
+  constructor(store: RedisStore, source: ClientSource, slots?: (settling: Settling) => Slots) {
     this.#store = store;
     const records = newRecords();
     const lane = (): ExchangeLane => new ExchangeLane(store, this.#settling, records);
     this.#lanes = [lane(), lane()];
-    this.#waiting = lane();
+    this.#behind = lane();
     this.#slots = slots?.(this.#settling);
+    this.#waits = new RedisWaits(store, source);
   }
 
   // Not async, nor is anything it calls: a worker that runs one job at a time pays for each promise with each job.
-  exchange(settlements: readonly Settlement[], request?: Wanted): Promise<Settled> {
-    for (const settlement of settlements) for (const { queue } of nextOf(settlement)) this.#store.names.note(queue);
-    const hasFailed = settlements.some(({ outcome }) => outcome === 'failed');
-    const exchange = (): Promise<Settled> =>
-      this.#slots?.exchange(settlements, request) ?? this.#together(settlements, request);
-    return (hasFailed ? this.#makeFailedKnown(settlements).then(exchange) : exchange()).then((settled) => {
-      this.#heed(settled.reply);
-      return settled;
-    });
+  exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
+    if (wanted?.within === undefined) return this.#atOnce(settlements, wanted);
+    if (settlements.length === 0) return this.#wait(wanted);
+    return this.#atOnce(settlements).then(({ results }) =>
+      settledThen(results, async () => (await this.#wait(wanted)).reply),
+    );
   }
 
-  /** Not for clusters. @param first sends the call when it chooses to */
-  async reserveBy(first: FirstAttempt, request: Wanted): Promise<ReserveReply> {
-    const { reply } = await this.#waiting.exchange([], request, false, first);
-    this.#heed(reply);
-    return reply;
+  /** Ends the waits. */
+  close(): void {
+    this.#waits.close();
   }
 
-  #heed({ forgotten, setAside }: ReserveReply): void {
-    const { names, cluster } = this.#store;
-    if (forgotten === true) {
-      names.forget();
-      cluster?.ordered.forget();
+  #wait(wanted: Wanted): Promise<Settled> {
+    const keys: string[] = [];
+    for (const queue of new Set(wanted.queues)) keys.push(this.#store.keys.queue(queue).notify);
+    const read = this.#waits.freeRead(wanted);
+    if (read !== undefined) {
+      const { signal, within = 0 } = wanted;
+      return this.#behind.exchange([], wanted, false, (form) => read.follow(form, keys, within, signal));
     }
-    for (const { queue } of setAside) names.note(queue);
+    return settledThen([], () => this.#waits.reserve(wanted, keys, async () => (await this.#atOnce([], wanted)).reply));
+  }
+
+  #atOnce(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
+    for (const { outcome } of settlements) {
+      if (outcome === 'failed') return this.#makeFailedKnown(settlements).then(() => this.#send(settlements, wanted));
+    }
+    return this.#send(settlements, wanted);
   }
 
   // Before the failure is written: the lists of failed jobs read only queues whose names are known.
   async #makeFailedKnown(settlements: readonly Settlement[]): Promise<void> {
-    for (const { outcome, reservation } of settlements)
-      if (outcome === 'failed') await this.#makeKnown(reservation.queue);
-  }
-
-  #makeKnown(queue: string): Promise<unknown> {
     const { names, cluster, keys } = this.#store;
-    const adding = names.tell(queue);
-    // A silent master of the names does not hold up failures on other masters: the next failure adds the name again.
-    return cluster?.masters.inTime(keys.names, adding) ?? adding;
+    for (const { outcome, reservation } of settlements) {
+      if (outcome !== 'failed') continue;
+      const adding = names.tell(reservation.queue);
+      // A silent master of the names does not hold up failures on other masters: the next failure adds the name again.
+      await (cluster?.masters.inTime(keys.names, adding) ?? adding);
+    }
   }
 
-  #together(settlements: readonly Settlement[], request: Wanted | undefined): Promise<Settled> {
-    const lane = this.#freeLane(request);
-    return this.#settling.inPages(settlements, (page, isLast) =>
-      page.length === 0 && request === undefined
-        ? Promise.resolve(NOTHING)
-        : lane.exchange(page, isLast ? request : undefined),
-    );
-  }
-
-  #freeLane(request: Wanted | undefined): ExchangeLane {
+  #send(settlements: readonly Settlement[], wanted: Wanted | undefined): Promise<Settled> {
+    if (this.#slots !== undefined) return this.#slots.exchange(settlements, wanted);
     const [first, second] = this.#lanes;
-    if (first.takes(request) || !second.takes(request)) return first;
-    return second;
+    const lane = first.takes(wanted) || !second.takes(wanted) ? first : second;
+    if (settlements.length === 0) return wanted === undefined ? Promise.resolve(NOTHING) : lane.exchange([], wanted);
+    return this.#settling.inPages(settlements, (page, isLast) =>
+      page.length === 0 && wanted === undefined
+        ? Promise.resolve(NOTHING)
+        : lane.exchange(page, isLast ? wanted : undefined),
+    );
   }
 }
 
 interface Exchange extends Waiting {
   readonly settlements: readonly Settlement[];
-  readonly request: Wanted | undefined;
+  readonly wanted: Wanted | undefined;
   readonly first: FirstAttempt | undefined;
   resolve(settled: Settled): void;
-}
-
-/** The call that was sent. */
-interface Call {
-  readonly exchanges: readonly Exchange[];
-  readonly settlements: readonly Settlement[];
-  /** The indexes of the settlements, in the order written. */
-  readonly order: readonly number[];
-  readonly queues: readonly string[];
-  readonly keys: readonly string[];
-  readonly isReserve: boolean;
-  readonly sentAt: Moment;
 }
 
 /** For each queue that gave jobs: its place, from 1, and their texts. */
@@ -142,21 +135,25 @@ interface News {
   readonly unrecorded?: 1;
 }
 
+const NO_NEWS: News = {};
+
+type Answer = readonly [word: Buffer, jobs: Jobs, nextIn: Buffer, now: number, words: readonly unknown[]];
+
 /**
- * Settles and reserves. Jobs that end while a call is under way are settled by the next call, which also reserves.
+ * Jobs that end while a call is under way are settled by the next call, which also reserves.
  *
  * Its calls are repeated until they are answered. If we gave one up, jobs of a reserve that was carried out would belong to
  * nobody until their leases end, and a settle that is asked again under another number would end as `lost`.
  */
 export class ExchangeLane extends Lane<Exchange> {
-  readonly #keys: Keys;
+  readonly #store: RedisStore;
   readonly #settling: Settling;
   #forgotten = false;
 
   /** @param settling remembers what was written if outcomes are refused in part */
-  constructor({ caller, keys }: Pick<RedisStore, 'caller' | 'keys'>, settling: Settling, recorded?: Records) {
-    super(caller, recorded);
-    this.#keys = keys;
+  constructor(store: RedisStore, settling: Settling, recorded?: Records) {
+    super(store.caller, recorded);
+    this.#store = store;
     this.#settling = settling;
   }
 
@@ -166,8 +163,8 @@ export class ExchangeLane extends Lane<Exchange> {
   }
 
   /** Whether such an exchange would travel in the next call. */
-  takes(request: Wanted | undefined): boolean {
-    return !this.isSending && (request === undefined || !this.waiting.some(({ isSingle }) => isSingle));
+  takes(wanted: Wanted | undefined): boolean {
+    return this.underWay === 0 && (wanted === undefined || !this.waiting.some(({ isSingle }) => isSingle));
   }
 
   /**
@@ -178,7 +175,7 @@ export class ExchangeLane extends Lane<Exchange> {
    */
   exchange(
     settlements: readonly Settlement[],
-    request: Wanted | undefined,
+    wanted: Wanted | undefined,
     insists = false,
     first?: FirstAttempt,
   ): Promise<Settled> {
@@ -188,62 +185,68 @@ export class ExchangeLane extends Lane<Exchange> {
       bytes += bytesOf(settlement);
     }
     const since = this.caller.settings.clock.monotonic();
-    const isSingle = request !== undefined;
+    const isSingle = wanted !== undefined;
     return new Promise((resolve, reject) => {
-      this.enqueue({ settlements, request, insists, first, jobs, bytes, isSingle, since, resolve, reject });
+      this.waiting.push({ settlements, wanted, insists, first, jobs, bytes, isSingle, since, resolve, reject });
+      this.goOn();
     });
   }
 
-  protected carry(exchanges: readonly Exchange[], sequence: number): Promise<void> {
-    const request = exchanges.find((exchange) => exchange.request !== undefined)?.request;
-    const queues = [...new Set(request?.queues)];
+  protected async carry(exchanges: readonly Exchange[], { sequence, since, at: sentAt }: Sent): Promise<void> {
+    const { caller, keys: names } = this.#store;
+    const settlements: Settlement[] = [];
+    let wanted: Wanted | undefined;
+    let insist: 'once-sent' | 'always' = 'once-sent';
+    for (const exchange of exchanges) {
+      settlements.push(...exchange.settlements);
+      wanted ??= exchange.wanted;
+      if (exchange.insists === true) insist = 'always';
+    }
+    const queues = [...new Set(wanted?.queues)];
     const sources = queues.length;
-    const settlements = exchanges.flatMap((exchange) => exchange.settlements);
-    const { order, args: outcomes } = outcomesOf(settlements, queues);
-    const { client, control, cancelled, reasons, unique, batches, cancelledBatches } = this.#keys.queue(queues[0]!);
+    const { order, args } = outcomesOf(settlements, queues, this.#store.names);
+    const { client, control, cancelled, reasons, unique, batches, cancelledBatches } = names.queue(queues[0]!);
     const keys = [client(this.id), control, cancelled, reasons, unique, batches, cancelledBatches];
-    for (const queue of queues) keys.push(...this.#keysOf(queue));
-    const limit = Math.min(request?.limit ?? 0, MOST_JOBS);
-    const isReserve = request !== undefined;
-    const call: Call = { exchanges, settlements, order, queues, keys, isReserve, sentAt: this.moment };
-    const args = [sequence, this.id, request?.lease ?? 0, limit, sources, ...outcomes];
-    return this.caller
-      .script('exchange', keys, args, {
-        consequence: consequenceOf(settlements.length),
-        since: this.waitingSince(exchanges),
-        first: exchanges[0]!.first,
-        insist: exchanges.some(({ insists }) => insists === true) ? 'always' : 'once-sent',
-      })
-      .then(
-        (reply) => this.#answered(reply, call),
-        (error: unknown) => this.#leftOut(error, call),
-      );
-  }
-
-  #answered(
-    reply: readonly unknown[],
-    { exchanges, settlements, order, queues, keys, isReserve, sentAt }: Call,
-  ): Promise<void> | undefined {
-    const [, jobs, nextIn, now, words] = reply as readonly [Buffer, Jobs, Buffer, number, readonly unknown[]];
-    const news = newsOf(words);
-    this.#forgotten = this.forgot(keys[0]!, sentAt, news.unrecorded !== undefined) || this.#forgotten;
-    this.#tellOfSkipped(news.skipped ?? [], queues);
-    const results = settlements.map((): SettleResult | undefined => 'settled');
+    for (const queue of queues) {
+      const { ready, delayed, reserved, notify, failed, failedJobs } = names.queue(queue);
+      keys.push(ready, delayed, reserved, notify, failed, failedJobs);
+    }
+    const limit = Math.min(wanted?.limit ?? 0, MOST_JOBS);
+    const consequence = consequenceOf(settlements.length);
+    let answer: Answer;
+    try {
+      const given = [sequence, this.id, wanted?.lease ?? 0, limit, sources, ...args];
+      const patience = { consequence, since, insist, first: exchanges[0]!.first };
+      answer = (await caller.script('exchange', keys, given, patience)) as unknown as Answer;
+    } catch (error) {
+      return this.#leftOut(error, exchanges, settlements);
+    }
+    const [, jobs, nextIn, now, words] = answer;
+    const news = words.length === 0 ? NO_NEWS : newsOf(words);
+    if (this.forgot(keys[0]!, sentAt, news.unrecorded !== undefined)) {
+      this.#forgotten = true;
+      this.#store.names.forget();
+      this.#store.cluster?.ordered.forget();
+    }
+    if (news.skipped !== undefined) this.#tellOfSkipped(news.skipped, queues, keys);
+    const results = Array<SettleResult | undefined>(settlements.length).fill('settled');
     for (const place of news.lost ?? []) results[order[place - 1]!] = 'lost';
-    for (const place of news.unsettled?.slice(1) ?? []) results[order[Number(place) - 1]!] = undefined;
-    const refusal = news.unsettled && this.caller.errorOf(String(news.unsettled[0]), consequenceOf(settlements.length));
-    const told = replyOf(jobs, nextIn, now, news, queues, this.#forgotten);
+    const reply = replyOf(jobs, nextIn, now, news, queues, this.#forgotten);
+    for (const { queue } of reply.setAside) this.#store.names.note(queue);
     // A settle cannot pass the news on; the next reserve does.
-    if (isReserve) this.#forgotten = false;
-    if (refusal === undefined) return this.#tell(exchanges, results, told);
-    return explained(this.caller, keys.slice(1), refusal).then((error) => this.#tell(exchanges, results, told, error));
+    if (wanted !== undefined) this.#forgotten = false;
+    if (news.unsettled === undefined) return this.#tell(exchanges, results, reply);
+    const [refusal, ...places] = news.unsettled;
+    for (const place of places) results[order[place - 1]!] = undefined;
+    const error = await explained(caller, keys.slice(1), caller.errorOf(String(refusal), consequence));
+    this.#tell(exchanges, results, reply, error);
   }
 
   /**
    * Leaves a job to its lease whose text Redis does not take. Such a text travels alone. @throws other errors, for outcomes that can
    * be sent one by one
    */
-  #leftOut(error: unknown, { exchanges, settlements: [settlement, ...others] }: Call): undefined {
+  #leftOut(error: unknown, exchanges: readonly Exchange[], [settlement, ...others]: readonly Settlement[]): void {
     if (!callTooLong.is(error) || settlement === undefined || others.length > 0) throw error;
     const { payload, queue } = settlement.reservation;
     if (payload.length < MOST_BYTES) throw error;
@@ -259,7 +262,7 @@ export class ExchangeLane extends Lane<Exchange> {
     results: readonly (SettleResult | undefined)[],
     reply: ReserveReply,
     error?: unknown,
-  ): undefined {
+  ): void {
     let start = 0;
     for (const exchange of exchanges) {
       const { settlements } = exchange;
@@ -273,22 +276,21 @@ export class ExchangeLane extends Lane<Exchange> {
     }
   }
 
-  #tellOfSkipped(skipped: readonly (number | Buffer)[], queues: readonly string[]): void {
+  /** @param keys those of the call */
+  #tellOfSkipped(skipped: readonly (number | Buffer)[], queues: readonly string[], keys: readonly string[]): void {
     for (let at = 0; at < skipped.length; at += 2) {
-      const queue = queues[Number(skipped[at]) - 1];
-      const { control, cancelled, reasons, cancelledBatches } = this.#keys.queue(queues[0]!);
-      const keys = queue === undefined ? [control, cancelled, reasons, cancelledBatches] : this.#keysOf(queue);
+      const place = Number(skipped[at]);
+      const queue = queues[place - 1];
+      const own = queue === undefined ? keys.slice(1, OWN_KEYS) : keys.slice(OWN_KEYS + 6 * (place - 1)).slice(0, 6);
       const consequence = queue === undefined ? 'no jobs are reserved' : `queue '${queue}' is left as it is`;
       const refusal = this.caller.errorOf(String(skipped[at + 1]), consequence);
-      void this.caller.tellOfRefusal(queue ?? control, keys, refusal);
+      void this.caller.tellOfRefusal(queue ?? keys[1]!, own, refusal);
     }
   }
-
-  #keysOf(queue: string): readonly string[] {
-    const { ready, delayed, reserved, notify, failed, failedJobs } = this.#keys.queue(queue);
-    return [ready, delayed, reserved, notify, failed, failedJobs];
-  }
 }
+
+/** Keys of a call before those of its queues, of which each has six. */
+const OWN_KEYS = 7;
 
 function newsOf(words: readonly unknown[]): News {
   const news: Record<string, unknown> = {};
@@ -304,7 +306,16 @@ function replyOf(
   queues: readonly string[],
   forgotten: boolean,
 ): ReserveReply {
-  const reservations = jobs.flatMap(([place, ...texts]) => texts.map((text) => reservation(queues[place - 1]!, text)));
+  const reservations: Reservation[] = [];
+  for (const [place, ...texts] of jobs) {
+    const queue = queues[place - 1]!;
+    for (const payload of texts) {
+      // The script writes our counters at the end of each text it reserves. If they cannot be found after all, such a job must
+      // not keep the jobs that came with it from running.
+      const counters = countersIn(payload) ?? { ...noCounters, attempts: 1 };
+      reservations.push({ queue, payload, counters, token: undefined });
+    }
+  }
   for (let at = 0; at < cancelled.length; at += 2) {
     const place = Number(cancelled[at]) - 1;
     reservations[place] = { ...reservations[place]!, cancelled: String(cancelled[at + 1]) || true };
@@ -326,13 +337,6 @@ function replyOf(
   };
 }
 
-// The script writes our counters at the end of each text it reserves. If they cannot be found after all, such a job must not
-// keep the jobs that came with it from running.
-function reservation(queue: string, payload: Buffer): Reservation {
-  const counters = countersIn(payload) ?? { ...noCounters, attempts: 1 };
-  return { queue, payload, counters, token: undefined };
-}
-
 function consequenceOf(outcomes: number): string {
   if (outcomes === 0) return 'no jobs were reserved';
   return `${outcomes === 1 ? 'an outcome was' : `${outcomes} outcomes were`} not written`;
@@ -344,11 +348,6 @@ function bytesOf(settlement: Settlement): number {
   for (const { entry } of nextOf(settlement)) bytes += pageBytes(entry.payload);
   return bytes;
 }
-
-/**
- * The arguments of `lua/exchange.lua` for outcomes: groups of one kind on one queue, and before each outcome the jobs that
- * follow it.
- */
 
 type Argument = string | number | Buffer;
 
@@ -370,10 +369,16 @@ interface Outcome {
   readonly change: readonly Argument[];
 }
 
-/** Adds to `queues` those that are only written to. */
-function outcomesOf(settlements: readonly Settlement[], queues: string[]): Outcomes {
+/**
+ * The arguments of `lua/exchange.lua` for outcomes: groups of one kind on one queue, and before each outcome the jobs that
+ * follow it.
+ *
+ * @param queues gets those that are only written to
+ * @param names gets those that jobs follow to: no job may be in a queue that is not listed
+ */
+function outcomesOf(settlements: readonly Settlement[], queues: string[], names: QueueNames): Outcomes {
   const outcomes = settlements.map(outcomeOf);
-  const order = orderOf(settlements, outcomes);
+  const order = settlements.length === 1 ? ONLY : orderOf(settlements, outcomes);
   const args: Argument[] = [];
   let count = 0;
   let countAt = -1;
@@ -388,14 +393,16 @@ function outcomesOf(settlements: readonly Settlement[], queues: string[]): Outco
     args[countAt] = count += 1;
   };
   for (const at of order) {
+    const settlement = settlements[at]!;
     const { kind, next, beside, change } = outcomes[at]!;
+    for (const { queue } of nextOf(settlement)) names.note(queue);
     for (const { queue, entry } of next) {
       begin('next', NONE, queue);
       args.push(whenOf(entry.delay ?? 0, entry.dueAt), entry.payload);
     }
-    begin(kind, change, settlements[at]!.reservation.queue);
-    pushArguments(args, settlements[at]!);
-    args.push(...beside);
+    begin(kind, change, settlement.reservation.queue);
+    args.push(settlement.reservation.payload);
+    if (kind !== 'completed') pushArguments(args, settlement, beside);
     // Later outcomes in the same group would be settled one by one.
     if (next.length > 0) lastGroup = undefined;
   }
@@ -403,6 +410,7 @@ function outcomesOf(settlements: readonly Settlement[], queues: string[]): Outco
 }
 
 const NONE: readonly never[] = [];
+const ONLY: readonly number[] = [0];
 const COMPLETED: Outcome = { kind: 'completed', next: NONE, beside: NONE, change: NONE };
 const PLAIN = {
   completed: COMPLETED,
@@ -431,7 +439,7 @@ function outcomeOf(settlement: Settlement): Outcome {
   if (tied?.unique !== undefined) {
     kind += '+unique';
     // The id was read as Latin-1; these are its bytes.
-    const [key, tie] = tieOf(tied.unique, tied.id);
+    const [key, tie] = tieOf(tied.unique.key, tied.unique.for, tied.id);
     beside.push(key, Buffer.from(tie, 'latin1'));
   }
   let change: readonly Argument[] = NONE;
@@ -469,13 +477,15 @@ function isFirst(settlement: Settlement): boolean {
   return settlement.outcome === 'released' && settlement.front === true;
 }
 
-function pushArguments(args: Argument[], settlement: Settlement): void {
-  const { payload } = settlement.reservation;
-  args.push(payload);
-  if (settlement.outcome === 'completed' || settlement.outcome === 'cancelled') return;
-  args.push(bodyEndOf(payload), countersTail(settlement.counters));
-  if (settlement.outcome === 'failed') args.push(settlement.failure.id, metaLine(settlement.failure));
-  else args.push(settlement.front ? 'front' : whenOf(settlement.delay, settlement.dueAt));
+/** What follows the text of an outcome that is more than plainly completed. */
+function pushArguments(args: Argument[], settlement: Settlement, beside: readonly Argument[]): void {
+  if (settlement.outcome !== 'completed' && settlement.outcome !== 'cancelled') {
+    const { payload } = settlement.reservation;
+    args.push(bodyEndOf(payload), countersTail(settlement.counters));
+    if (settlement.outcome === 'failed') args.push(settlement.failure.id, metaLine(settlement.failure));
+    else args.push(settlement.front ? 'front' : whenOf(settlement.delay, settlement.dueAt));
+  }
+  args.push(...beside);
 }
 
 function bodyEndOf(payload: Buffer): number {

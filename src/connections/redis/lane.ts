@@ -36,24 +36,38 @@ export interface Waiting {
   reject(error: unknown): void;
 }
 
+/** A call that a lane sends. */
+export interface Sent {
+  /** Its number among the calls of the lane. */
+  readonly sequence: number;
+  /** When its deadline starts. A long line is no silence, so that is no earlier than the last answer. */
+  readonly since: Milliseconds;
+  /** Read before it is sent: from then on Redis keeps its record. */
+  readonly at: Moment;
+  /** Resolves when all earlier calls are settled; undefined if they are. */
+  readonly before: Promise<void> | undefined;
+}
+
 /** Shared by all lanes: a new promise each time would cost every call. */
 const RESOLVED = Promise.resolve();
+
+const soon = (send: () => void): void => void RESOLVED.then(send);
 
 export abstract class Lane<Item extends Waiting> {
   /** The name under which Redis records the answers to this lane. */
   protected readonly id = clientId();
   protected readonly caller: RedisCaller;
   /** Items for the next calls. */
-  protected readonly waiting: Item[] = [];
+  protected waiting: Item[] = [];
+  protected underWay = 0;
   readonly #recorded: Records;
   #sequence = 0;
-  #underWay = 0;
   #isGathering = false;
   /**
    * When a call of this lane was last answered. Not of the connection: in a cluster, other masters may answer while this
    * lane's is silent.
    */
-  #answeredAt: Milliseconds = -Infinity;
+  protected answeredAt: Milliseconds = -Infinity;
   /** Resolves when all calls sent so far are settled. */
   #settled: Promise<void> | undefined;
 
@@ -65,39 +79,16 @@ export abstract class Lane<Item extends Waiting> {
 
   /** Nothing is under way or waiting. */
   get isIdle(): boolean {
-    return !this.#isGathering && this.#underWay === 0;
+    return !this.#isGathering && this.underWay === 0;
   }
 
-  /** Whether a call is under way. */
-  protected get isSending(): boolean {
-    return this.#underWay > 0;
-  }
-
-  /** Whether the waiting items may be sent while this many calls are under way. */
-  protected maySendBehind(_underWay: number): boolean {
+  /** Whether the waiting items may be sent while others are under way. */
+  protected maySendBehind(): boolean {
     return false;
   }
 
-  /** When the deadline of a call starts. A long line is no silence, so it starts no earlier than the last answer. */
-  protected waitingSince([oldest]: readonly Item[]): Milliseconds {
-    return Math.max(oldest!.since, this.#answeredAt);
-  }
-
-  protected heard(): void {
-    this.#answeredAt = this.caller.settings.clock.monotonic();
-  }
-
-  /**
-   * Sends the items as call number `sequence`, and settles each. If it rejects, each item is rejected.
-   *
-   * @param before resolves when all earlier calls are settled; undefined if they are
-   */
-  protected abstract carry(items: readonly Item[], sequence: number, before?: Promise<void>): Promise<void>;
-
-  /** To be read before a call is sent: from then on Redis keeps its record. */
-  protected get moment(): Moment {
-    return momentOf(this.caller.settings.clock);
-  }
+  /** Sends the items, and settles each. If it rejects, each item is rejected. */
+  protected abstract carry(items: readonly Item[], call: Sent): Promise<void>;
 
   /**
    * Whether Redis lost data that it had confirmed: it has no record of our previous call, which it answered not long ago.
@@ -108,61 +99,53 @@ export abstract class Lane<Item extends Waiting> {
    */
   protected forgot(key: string, sentAt: Moment, unrecorded: boolean): boolean {
     const before = this.#recorded.get(key);
-    const forgotten = unrecorded && before !== undefined && isRecent(before, this.moment);
+    const forgotten = unrecorded && before !== undefined && isRecent(before, momentOf(this.caller.settings.clock));
     if (forgotten) this.#recorded.clear();
     this.#recorded.set(key, sentAt);
     return forgotten;
   }
 
-  protected enqueue(item: Item): void {
-    this.waiting.push(item);
-    this.#goOn();
-  }
-
-  #goOn(): void {
-    if (this.#isGathering || this.waiting.length === 0 || !this.#maySend()) return;
+  /** Sends what waits, once everything that travels with it is there. */
+  protected goOn(): void {
+    if (this.#isGathering || this.waiting.length === 0 || !(this.underWay === 0 || this.maySendBehind())) return;
     this.#isGathering = true;
-    // Not at once: everything sent in the same microtask turn travels together.
-    this.gather(() => {
-      this.#isGathering = false;
-      this.#sendWaiting();
-    });
+    this.gather(this.#sendWaiting);
   }
 
-  /** Calls `send` in this turn, once everything that travels together is there. */
-  protected gather(send: () => void): void {
-    void RESOLVED.then(send);
-  }
+  protected readonly gather: (send: () => void) => void = soon;
 
-  #maySend(): boolean {
-    return this.#underWay === 0 || this.maySendBehind(this.#underWay);
-  }
-
-  #sendWaiting(): void {
-    while (this.waiting.length > 0 && this.#maySend()) {
-      const items = this.waiting.splice(0, fitting(this.waiting));
-      const before = this.#underWay > 0 ? this.#settled : undefined;
+  readonly #sendWaiting = (): void => {
+    this.#isGathering = false;
+    const uncork = this.waiting.length > 1 && this.maySendBehind() ? this.caller.cork() : undefined;
+    while (this.waiting.length > 0 && (this.underWay === 0 || this.maySendBehind())) {
+      let items = this.waiting;
+      const count = items.length === 1 ? 1 : fitting(items);
+      if (count === items.length) this.waiting = [];
+      else items = items.splice(0, count);
+      const before = this.underWay > 0 ? this.#settled : undefined;
       const sent = this.#send(items, before);
       // A call may be given up while the calls before it are still to be repeated.
       this.#settled = before?.then(() => sent) ?? sent;
     }
-  }
+    uncork?.();
+  };
 
   async #send(items: readonly Item[], before: Promise<void> | undefined): Promise<void> {
-    this.#sequence += 1;
-    this.#underWay += 1;
+    const { clock } = this.caller.settings;
+    this.underWay += 1;
     try {
-      await this.carry(items, this.#sequence, before);
-      this.heard();
+      const since = Math.max(items[0]!.since, this.answeredAt);
+      await this.carry(items, { sequence: (this.#sequence += 1), since, at: momentOf(clock), before });
+      this.answeredAt = clock.monotonic();
     } catch (error) {
       const again = this.#within(error, items);
       for (const item of items) if (!again.includes(item)) item.reject(error);
       this.waiting.unshift(...again);
       this.#rejectLate(error);
     }
-    this.#underWay -= 1;
+    this.underWay -= 1;
     // These belong to others than whoever sent the first.
-    if (this.waiting.length > 0) inRootContext(() => this.#goOn());
+    if (this.waiting.length > 0) inRootContext(() => this.goOn());
   }
 
   // A call has the deadline of its oldest item. Later items have time left, if nothing was carried out.
@@ -190,13 +173,13 @@ export abstract class Lane<Item extends Waiting> {
 /** How many waiting items travel in the next call: at least one, and as many as one call may move. */
 function fitting(items: readonly Waiting[]): number {
   let [jobs, bytes, singles] = [0, 0, 0];
-  const past = items.findIndex((item, at) => {
+  for (const [at, item] of items.entries()) {
     jobs += item.jobs;
     bytes += item.bytes;
     singles += item.isSingle ? 1 : 0;
-    return at > 0 && (jobs > MOST_JOBS || bytes > MOST_BYTES || singles > 1);
-  });
-  return past < 0 ? items.length : past;
+    if (at > 0 && (jobs > MOST_JOBS || bytes > MOST_BYTES || singles > 1)) return at;
+  }
+  return items.length;
 }
 
 /** Whether these items fill a call. */
@@ -265,14 +248,14 @@ class RecordedLane extends Lane<AskedCall> {
   ask(call: RecordedCall): Promise<readonly unknown[]> {
     const since = this.caller.settings.clock.monotonic();
     return new Promise((resolve, reject) => {
-      this.enqueue({ ...call, since, jobs: 1, bytes: 0, isSingle: true, resolve, reject });
+      this.waiting.push({ ...call, since, jobs: 1, bytes: 0, isSingle: true, resolve, reject });
+      this.goOn();
     });
   }
 
-  protected async carry(calls: readonly AskedCall[], sequence: number): Promise<void> {
-    const { script, keys, others = [], args = [], consequence, resolve } = calls[0]!;
+  protected async carry([call]: readonly AskedCall[], { sequence, since }: Sent): Promise<void> {
+    const { script, keys, others = [], args = [], consequence, resolve } = call!;
     const all = [this.#keys.client(this.id), ...keys.map((key) => this.#keys[key]), ...others];
-    const patience = { consequence, since: this.waitingSince(calls) };
-    resolve(await this.caller.script(script, all, [sequence, ...args], patience));
+    resolve(await this.caller.script(script, all, [sequence, ...args], { consequence, since }));
   }
 }

@@ -10,31 +10,7 @@ import { inRootContext } from '../application';
 import { isReadOnly, isRefusedForGood, isRefusedSelect, isReply, loadingError } from './refusals';
 import type { Client, ClientSource } from './client';
 
-export interface LinkCall {
-  /** Settles with the answer, or when the connection it was sent on ends. Never, if nothing is answered. */
-  readonly reply: Promise<unknown>;
-  /** Whether the server may have seen the call. */
-  readonly sent: boolean;
-  readonly client: Client;
-  /** Rejects `reply`. */
-  readonly lose: (error: Error) => void;
-}
-
-interface PendingCall extends LinkCall {
-  readonly command: string;
-  readonly args: Arguments;
-  /** Its number among all calls of the link. */
-  readonly number: number;
-  /** How many calls had been answered when it was sent. */
-  readonly answered: number;
-  reply: Promise<unknown>;
-  sent: boolean;
-  lose: (error: Error) => void;
-}
-
-const NEVER = new Promise<never>(() => undefined);
-
-type Arguments = readonly (string | Buffer | number)[];
+type Argument = string | Buffer | number;
 
 const BACKOFF = { first: 50, longest: 1000 };
 
@@ -44,18 +20,18 @@ export class RedisLink {
    * Calls whose answer is awaited. A list, because they are few and a `Set` would keep removed ones alive until a full
    * collection.
    */
-  #calls: PendingCall[] = [];
+  #calls: LinkCall[] = [];
   #client: Client | undefined;
   /** Attempts to connect since the server last answered: a server that takes connections and ends them is away as well. */
   #attempts = 0;
   #sent = 0;
-  #answered = 0;
+  #answers = 0;
   /** How many calls had been made when a connection to a cluster node was made or given up. */
   readonly #nodes = new WeakMap<Redis, number>();
   #failure: Error | undefined;
   /** The last error of one cluster node or one sentinel: others may serve us. */
   #remark: Error | undefined;
-  #closed = false;
+  isClosed = false;
 
   constructor(source: ClientSource) {
     this.#source = source;
@@ -68,11 +44,7 @@ export class RedisLink {
 
   /** Asking again is useless until somebody fixes the configuration. */
   get refused(): boolean {
-    return this.#closed || (this.#failure !== undefined && isRefusedForGood(this.#failure));
-  }
-
-  get closed(): boolean {
-    return this.#closed;
+    return this.isClosed || (this.#failure !== undefined && isRefusedForGood(this.#failure));
   }
 
   /**
@@ -80,47 +52,44 @@ export class RedisLink {
    *
    * @param isMissed whether anybody waits for the answer: then the connection keeps the process alive and is restored
    */
-  send(command: string, args: Arguments, isMissed = true): LinkCall {
-    const client = this.#connected();
-    const number = (this.#sent += 1);
-    const sent = client.status === 'ready';
-    const lose = (): void => undefined;
-    const call: PendingCall = { client, command, args, number, answered: this.#answered, sent, reply: NEVER, lose };
+  send(command: string, args: readonly Argument[], isMissed = true): LinkCall {
+    const client = this.#client !== undefined && this.#client.status !== 'end' ? this.#client : this.#opened();
+    const call = new LinkCall(command, args, client, (this.#sent += 1), this.#answers, this.#heard);
     if (isMissed) {
       this.#calls.push(call);
       if (this.#calls.length === 1) holdSockets(client, true);
     }
-    call.reply = new Promise((resolve, reject) => {
-      call.lose = reject;
-      this.#ask(client, command, args).then(
-        (reply) => {
-          this.#attempts = 0;
-          this.#answered += 1;
-          this.#remark = undefined;
-          this.#done(call);
-          resolve(reply);
-        },
-        (error: unknown) => {
-          if (isReply(error)) this.#attempts = 0;
-          if (isReadOnly(error)) this.#retire(client, error as Error);
-          this.#done(call);
-          reject(error as Error);
-        },
-      );
+    call.reply.catch((error: unknown) => {
+      if (isReply(error)) this.#attempts = 0;
+      if (isReadOnly(error)) this.#retire(client, error as Error);
+      this.#done(call);
     });
+    // The first command connects.
+    if (client.status === 'wait') inRootContext(() => void client.connect().catch(() => undefined));
+    try {
+      void client.sendCommand(call);
+    } catch (error) {
+      call.lose(error as Error);
+    }
     return call;
   }
 
-  /** Writes everything sent within `send` at once: each write wakes the server, which takes longer than copying the text. */
-  together(send: () => void): void {
+  readonly #heard = (call: LinkCall): void => {
+    this.#attempts = 0;
+    this.#answers += 1;
+    this.#remark = undefined;
+    this.#done(call);
+  };
+
+  /**
+   * Until the function that it returns is called, what is sent is not written: then all at once, because each write wakes the
+   * server, which takes longer than copying the text.
+   */
+  cork(): (() => void) | undefined {
     const stream =
       this.#client?.isCluster === false ? ((this.#client as Redis).stream as Socket | undefined) : undefined;
     stream?.cork();
-    try {
-      send();
-    } finally {
-      stream?.uncork();
-    }
+    return stream && (() => stream.uncork());
   }
 
   /**
@@ -128,9 +97,9 @@ export class RedisLink {
    * cluster, only the connection to the silent node.
    */
   giveUp(call: LinkCall): void {
-    const { client, number, answered } = call as PendingCall;
+    const { client, number, answers } = call;
     const place = this.nodeOf(call);
-    if (place === undefined || answered === this.#answered) return this.replace(client);
+    if (place === undefined || answers === this.#answers) return this.replace(client);
     this.#lose(client, (one) => one === call);
     const cluster = client as Cluster;
     const node = cluster.nodes().find(({ options: { host, port } }) => `${host}:${port}` === place);
@@ -145,8 +114,7 @@ export class RedisLink {
 
   /** The cluster node that a call goes to, as far as is known. */
   nodeOf(call: LinkCall): string | undefined {
-    const { client, command, args } = call as PendingCall;
-    return placeOf(client, command, args);
+    return nodeFor(call, call.client);
   }
 
   /**
@@ -162,7 +130,7 @@ export class RedisLink {
 
   /** The cluster node that has this key, as far as is known. */
   placeOf(key: string): string {
-    return (this.#client && placeOf(this.#client, 'get', [key])) ?? '';
+    return (this.#client && nodeFor(new Command('get', [key]), this.#client)) ?? '';
   }
 
   /** Gives up a client with all its calls. Does nothing if it was replaced already. */
@@ -180,22 +148,11 @@ export class RedisLink {
   }
 
   close(): void {
-    this.#closed = true;
+    this.isClosed = true;
     if (this.#client !== undefined) this.replace(this.#client);
   }
 
-  #ask(client: Client, command: string, args: Arguments): Promise<unknown> {
-    // The first command connects.
-    if (client.status === 'wait') inRootContext(() => void client.connect().catch(() => undefined));
-    try {
-      return client.sendCommand(new ByteCommand(command, args)) as Promise<unknown>;
-    } catch (error) {
-      return Promise.reject(error as Error);
-    }
-  }
-
-  #connected(): Client {
-    if (this.#client !== undefined && this.#client.status !== 'end') return this.#client;
+  #opened(): Client {
     const client = this.#source.open((reason) => this.#retry(client, reason));
     this.#client = client;
     // The last client's failure is shown until this client is ready; a refusal may have been fixed meanwhile.
@@ -260,8 +217,6 @@ export class RedisLink {
     const lost = this.#calls.filter((call) => call.client === client && which(call));
     this.#calls = this.#calls.filter((call) => !lost.includes(call));
     for (const call of lost) {
-      // Nobody may be listening any more.
-      call.reply.catch(() => undefined);
       call.lose(new Error('the connection ended before an answer came'));
     }
   }
@@ -273,19 +228,16 @@ export class RedisLink {
     return pauseAfter(this.#attempts - 1, BACKOFF);
   }
 
-  #done(call: PendingCall): void {
+  #done(call: LinkCall): void {
     const place = this.#calls.indexOf(call);
     if (place >= 0) this.#calls.splice(place, 1);
-    if (this.#calls.length === 0 && this.#client === call.client) {
-      holdSockets(call.client, false);
-    }
+    if (this.#calls.length === 0 && this.#client === call.client) holdSockets(call.client, false);
   }
 }
 
 /** Undefined if this is no cluster, or the node is not known yet. */
-function placeOf(client: Client, command: string, args: Arguments): string | undefined {
-  if (!client.isCluster) return undefined;
-  return (client as Cluster).slots[new Command(command, [...args]).getSlot()]?.[0];
+function nodeFor(command: Command, client: Client): string | undefined {
+  return client.isCluster ? (client as Cluster).slots[command.getSlot()]?.[0] : undefined;
 }
 
 const UNCONNECTED = new Error('no connection came about');
@@ -311,39 +263,81 @@ function holdSockets(client: Client, held: boolean): void {
   }
 }
 
-type Argument = string | Buffer | number;
-
 /**
- * A command that serialises itself in one pass, and whose replies are bytes.
+ * A call on a link: a command that serialises itself in one pass, and whose reply is bytes.
  *
  * ioredis measures each argument three times and joins the pieces one by one: for a script with many keys and texts, that
  * took a tenth of a worker's time.
  */
-export class ByteCommand extends Command {
-  constructor(name: string, args: readonly Argument[]) {
+export class LinkCall extends Command {
+  /** Settles with the answer, or when the connection it was sent on ends. Never, if nothing is answered. */
+  readonly reply: Promise<unknown>;
+  readonly client: Client;
+  /** Its number among all calls of the link. */
+  readonly number: number;
+  /** How many calls had been answered when it was sent. */
+  readonly answers: number;
+  /** Whether the server may have seen the call. */
+  sent: boolean;
+  /** Rejects `reply`. */
+  declare readonly lose: (error: Error) => void;
+  /** Called before `reply` resolves. */
+  readonly heard: (call: LinkCall) => void;
+
+  constructor(
+    name: string,
+    args: readonly Argument[],
+    client: Client,
+    number: number,
+    answers: number,
+    heard: (call: LinkCall) => void,
+  ) {
     // ioredis would copy and inspect arguments given to its constructor.
     super(name, [], { replyEncoding: null });
     this.args = args as Argument[];
+    this.reply = this.promise;
+    this.client = client;
+    this.sent = client.status === 'ready';
+    this.number = number;
+    this.answers = answers;
+    this.heard = heard;
   }
 
   override toWritable(): Buffer {
-    return written(this.name, this.args as readonly Argument[]);
+    const args = this.args as readonly Argument[];
+    // In ASCII every character is one byte, so all arguments can be joined first and measured once.
+    let joined = joinedText(this.name, args, wasAscii);
+    if (wasAscii && !joined.isAscii) joined = joinedText(this.name, args, false);
+    const { pieces, size, isAscii } = joined;
+    wasAscii = isAscii;
+    const bytes = Buffer.allocUnsafe(size);
+    let at = 0;
+    for (const piece of pieces) {
+      at += typeof piece === 'string' ? bytes.write(piece, at, isAscii ? 'latin1' : 'utf8') : piece.copy(bytes, at);
+    }
+    return bytes;
   }
 }
 
-type Settling = Pick<Command, 'promise' | 'resolve' | 'reject'> & { transformReply(reply: unknown): unknown };
+type Settling = { -readonly [Key in 'promise' | 'resolve' | 'reject' | 'lose' | 'heard']: LinkCall[Key] } & {
+  transformReply(reply: unknown): unknown;
+};
 
 /**
  * Replaces ioredis' own method, which assigns closures that hold the command. V8 allocates a function written where it is
  * assigned to a property in the old generation: each kept its command alive there, with all texts of the call, until a full
  * collection.
  */
-Object.defineProperty(ByteCommand.prototype, 'initPromise', {
+Object.defineProperty(LinkCall.prototype, 'initPromise', {
   value(this: Settling): void {
     this.promise = new Promise((fulfil, reject) => {
-      const resolve = (reply: unknown): void => fulfil(this.transformReply(reply));
+      const resolve = (reply: unknown): void => {
+        this.heard(this as unknown as LinkCall);
+        fulfil(this.transformReply(reply));
+      };
       this.resolve = resolve;
-      this.reject = reject;
+      // A cluster replaces `reject`, to send the call again.
+      this.reject = this.lose = reject;
     });
   },
 });
@@ -351,31 +345,16 @@ Object.defineProperty(ByteCommand.prototype, 'initPromise', {
 /** Whether the last call was pure ASCII. The next one usually is too. */
 let wasAscii = true;
 
-function written(name: string, args: readonly Argument[]): Buffer {
-  // In ASCII every character is one byte, so all arguments can be joined first and measured once.
-  let pieces = joined(name, args, wasAscii ? characters : bytes);
-  let size = total(pieces, bytes);
-  const isAscii = size === total(pieces, characters);
-  if (wasAscii && !isAscii) {
-    pieces = joined(name, args, bytes);
-    size = total(pieces, bytes);
-  }
-  wasAscii = isAscii;
-  return filled(pieces, size, isAscii ? 'latin1' : 'utf8');
+interface Joined {
+  /** The call in full. Neighbouring texts are one piece. */
+  readonly pieces: readonly (string | Buffer)[];
+  /** In bytes. */
+  readonly size: number;
+  readonly isAscii: boolean;
 }
 
-type Measure = (text: string | Buffer) => number;
-const characters: Measure = ({ length }) => length;
-const bytes: Measure = (text) => Buffer.byteLength(text);
-
-function total(pieces: readonly (string | Buffer)[], measure: Measure): number {
-  let size = 0;
-  for (const piece of pieces) size += measure(piece);
-  return size;
-}
-
-/** The call in full. Neighbouring texts are one piece. */
-function joined(name: string, args: readonly Argument[], measure: Measure): readonly (string | Buffer)[] {
+/** @param isAscii whether each character of the texts may be taken for a byte */
+function joinedText(name: string, args: readonly Argument[], isAscii: boolean): Joined {
   const pieces: (string | Buffer)[] = [];
   let text = `*${args.length + 1}\r\n$${name.length}\r\n${name}\r\n`;
   for (const arg of args) {
@@ -384,18 +363,14 @@ function joined(name: string, args: readonly Argument[], measure: Measure): read
       text = '\r\n';
     } else {
       const word = String(arg);
-      text += `$${measure(word)}\r\n${word}\r\n`;
+      text += `$${isAscii ? word.length : Buffer.byteLength(word)}\r\n${word}\r\n`;
     }
   }
   pieces.push(text);
-  return pieces;
-}
-
-function filled(pieces: readonly (string | Buffer)[], size: number, encoding: 'latin1' | 'utf8'): Buffer {
-  const bytes = Buffer.allocUnsafe(size);
-  let at = 0;
+  let [size, characters] = [0, 0];
   for (const piece of pieces) {
-    at += typeof piece === 'string' ? bytes.write(piece, at, encoding) : piece.copy(bytes, at);
+    size += Buffer.byteLength(piece);
+    characters += piece.length;
   }
-  return bytes;
+  return { pieces, size, isAscii: size === characters };
 }

@@ -10,28 +10,32 @@ import type { Entry, Pushed, Once, PageToPush, PushedOnce } from '../contract';
 import { batchEnded, DuplicatePayloadError } from '../errors';
 import type { RedisCaller } from './caller';
 import { clientId, type Keys } from './keys';
-import { fillsCall, Lane, whenOf, type Waiting } from './lane';
+import { fillsCall, Lane, whenOf, type Sent, type Waiting } from './lane';
 import { afterMicrotasks, type Seconds } from '../../base/clock';
 import { MOST_JOBS, pageBytes, pagesOf } from '../../base/collections';
 import type { RedisStore } from './store';
-import { idOfTied, mostOf, type UniqueTie } from '../../payload/ties';
+import { idOfTied, mostOf } from '../../payload/ties';
 
 /** Enough to keep Redis from ever waiting for the next call. */
 export const PUSHES_AT_ONCE = 10;
 
+/** A number of an entry, and the id of another job, again and again. */
+type Pairs = readonly (number | Buffer)[];
+
 type Answer = readonly [
   word: Buffer,
-  /** After `ended`: how the batch ended. */
-  duplicates?: readonly number[] | Buffer,
+  duplicates?: readonly number[],
   found?: Buffer,
-  /** Pairs: a place, and the id of the job that holds the key. */
-  held?: readonly (number | Buffer)[],
-  /** Pairs: a place, and the id of the job that was replaced. */
-  replaced?: readonly (number | Buffer)[],
+  /** With the ids of the jobs that hold the keys. */
+  held?: Pairs,
+  /** With the ids of the jobs that were replaced. */
+  replaced?: Pairs,
 ];
 
 interface Push extends Waiting {
   readonly entries: readonly Entry[];
+  /** Some entry has a key. */
+  readonly isKeyed: boolean;
   /** The batch that the entries join. */
   readonly joining: Joining | undefined;
   /** @param pushed undefined: all were queued */
@@ -62,12 +66,16 @@ export class PushLane extends Lane<Push> {
    * Sends longer lists in several calls, one after another: if one fails, the following ones are not sent. Undefined: all
    * were queued.
    */
-  async push(entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | undefined> {
-    const joining = joiningOf(this.#names, this.#queue, entries, begins);
-    if (entries.length === 1 || joining !== undefined) return this.#pushPage(entries, joining);
+  push(entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | undefined> {
+    const id = begins?.id ?? entries[0]?.ties?.batch?.id;
+    if (id !== undefined) return this.#pushPage(entries, joiningOf(id, this.#names, this.#queue, entries, begins));
+    return entries.length === 1 ? this.#pushPage(entries) : this.#pushPages(entries);
+  }
+
+  async #pushPages(entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
     const pages: (readonly Pushed[] | undefined)[] = [];
     const lengths: number[] = [];
-    for (const page of pagesOf(entries, bytesOf)) {
+    for (const page of pagesOf(entries, ({ payload }) => pageBytes(payload))) {
       lengths.push(page.length);
       pages.push(await this.#pushPage(page));
     }
@@ -76,72 +84,61 @@ export class PushLane extends Lane<Push> {
   }
 
   // A bulk pushes its pages in consecutive microtasks.
-  protected override gather(send: () => void): void {
-    afterMicrotasks(() => this.caller.together(send));
-  }
+  protected override readonly gather = afterMicrotasks;
 
-  protected override maySendBehind(underWay: number): boolean {
-    if (underWay >= PUSHES_AT_ONCE) return false;
+  protected override maySendBehind(): boolean {
+    if (this.underWay >= PUSHES_AT_ONCE) return false;
     // A batch that has ended refuses the following calls too: they report it even if the first answer was lost.
     const isRest = this.#batch !== undefined && this.waiting[0]?.joining?.id === this.#batch;
     return (!this.#mayRefuse || isRest) && fillsCall(this.waiting);
   }
 
   #pushPage(entries: readonly Entry[], joining?: Joining): Promise<readonly Pushed[] | undefined> {
-    const bytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
+    let bytes = 0;
+    let isKeyed = false;
+    for (const { payload, ties } of entries) {
+      bytes += pageBytes(payload);
+      isKeyed ||= ties?.unique !== undefined || ties?.debounce !== undefined;
+    }
     const since = this.caller.settings.clock.monotonic();
+    // All entries of a batch may be refused, so they fill a call of their own.
+    const jobs = joining === undefined ? entries.length : MOST_JOBS;
     return new Promise((resolve, reject) => {
-      // All entries of a batch may be refused, so they fill a call of their own.
-      const jobs = joining === undefined ? entries.length : MOST_JOBS;
-      this.enqueue({ entries, joining, jobs, bytes, isSingle: false, since, resolve, reject });
+      this.waiting.push({ entries, isKeyed, joining, jobs, bytes, isSingle: false, since, resolve, reject });
+      this.goOn();
     });
   }
 
-  protected async carry(pushes: readonly Push[], sequence: number, before?: Promise<void>): Promise<void> {
-    const { args, count, mayRefuse, placeOf } = entriesOf(pushes.map(({ entries }) => entries));
+  protected async carry(pushes: readonly Push[], { sequence, since, at, before }: Sent): Promise<void> {
+    const { args, count, mayRefuse } = entriesOf(pushes);
     const { joining } = pushes[0]!;
     this.#mayRefuse = mayRefuse || joining?.isNew === false;
     this.#batch = mayRefuse ? undefined : joining?.id;
+    const keys = joining === undefined ? this.#keys : [...this.#keys, ...joining.keys];
+    if (joining !== undefined) args.push(...joining.args);
     const consequence = `${count === 1 ? 'a job was' : `${count} jobs were`} not queued`;
-    const sentAt = this.moment;
-    const push = (rule: 'next' | 'any'): Promise<Answer> =>
-      this.caller.script(
-        'push',
-        joining === undefined ? this.#keys : [...this.#keys, ...joining.keys],
-        [sequence, rule, ...args, ...(joining?.args ?? [])],
-        { consequence, since: this.waitingSince(pushes) },
-      ) as Promise<never>;
-    let answer = await push(before === undefined ? 'any' : 'next');
+    const rule = before === undefined ? 'any' : 'next';
+    let answer = await this.caller.script('push', keys, [sequence, rule, ...args], { consequence, since });
     if (String(answer[0]) === 'gap') {
-      this.heard();
+      this.answeredAt = this.caller.settings.clock.monotonic();
       await before;
-      answer = await push('any');
+      const patience = { consequence, since: Math.max(since, this.answeredAt) };
+      answer = await this.caller.script('push', keys, [sequence, 'any', ...args], patience);
     }
-    if (String(answer[0]) === 'ended')
-      throw batchEnded(this.caller.settings.name, joining!.id, String(answer[1]) as BatchEnd);
-    const [, duplicates = [], found, held = [], replaced = []] = answer;
-    if (this.forgot(this.#keys[0]!, sentAt, found !== undefined && String(found) === 'unrecorded')) {
+    const { name } = this.caller.settings;
+    if (String(answer[0]) === 'ended') throw batchEnded(name, joining!.id, String(answer[1]) as BatchEnd);
+    const [, duplicates = [], found, held, replaced] = answer as Answer;
+    if (this.forgot(this.#keys[0]!, at, found !== undefined && String(found) === 'unrecorded')) {
       this.#tellForgotten();
       this.#onForgotten();
     }
     for (const number of duplicates) {
-      const { list, at } = placeOf(number);
-      const { payload } = pushes[list]!.entries[at]!;
-      pushes[list]!.reject(new DuplicatePayloadError(this.caller.settings.name, this.#queue, payload));
+      const { list, at: place } = placesOf(pushes)[number - 1]!;
+      const { payload } = pushes[list]!.entries[place]!;
+      pushes[list]!.reject(new DuplicatePayloadError(name, this.#queue, payload));
     }
-    const told = new Map<Push, Pushed[]>();
-    const tell = (words: readonly (number | Buffer)[], became: (id: string) => Pushed): void => {
-      for (let word = 0; word < words.length; word += 2) {
-        const { list, at } = placeOf(Number(words[word]));
-        const push = pushes[list]!;
-        const results = told.get(push) ?? push.entries.map(() => 'queued' as const);
-        results[at] = became(String(words[word + 1]));
-        told.set(push, results);
-      }
-    };
-    tell(held, (duplicate) => ({ duplicate }));
-    tell(replaced, (id) => ({ replaced: id }));
-    for (const one of pushes) one.resolve(told.get(one));
+    const told = held === undefined ? [] : pushedOf(pushes, held, replaced);
+    for (const [list, push] of pushes.entries()) push.resolve(told[list]);
   }
 
   #tellForgotten(): void {
@@ -153,18 +150,6 @@ export class PushLane extends Lane<Push> {
     );
   }
 }
-
-function bytesOf({ payload }: Entry): number {
-  return pageBytes(payload);
-}
-
-type OnceAnswer = readonly [
-  word: Buffer,
-  /** Pairs: a place, and the id of the job that holds the key. After `ended`: how the batch ended. */
-  held?: readonly (number | Buffer)[] | Buffer,
-  /** Pairs: a place, and the id of the job that was replaced. */
-  replaced?: readonly (number | Buffer)[],
-];
 
 /**
  * Pushes jobs once per key, in a call of its own. A repeat of that call is recognised by a name that no other call has.
@@ -178,15 +163,15 @@ export async function pushOnce(
 ): Promise<PushedOnce> {
   names.note(queue);
   const { once, ready, delayed, notify, unique } = keys.queue(queue);
-  const joining = joiningOf(keys, queue, entries, begins);
-  const { args, placeOf } = entriesOf([entries]);
-  const answer = (await caller.script(
+  const id = begins?.id ?? entries[0]?.ties?.batch?.id;
+  const joining = id === undefined ? undefined : joiningOf(id, keys, queue, entries, begins);
+  const { args } = entriesOf([{ entries, isKeyed: true }]);
+  const [word, held = [], replaced] = (await caller.script(
     'push-once',
     [once(key), ready, delayed, notify, unique, ...(joining?.keys ?? [])],
     [clientId(), until / 1000, ...args, ...(joining?.args ?? [])],
     { consequence: entries.length === 1 ? 'a job was not queued' : `${entries.length} jobs were not queued` },
-  )) as OnceAnswer;
-  const [word, held = [], replaced = []] = answer;
+  )) as readonly [Buffer, ...pairs: Pairs[]];
   switch (String(word)) {
     case 'before':
     case 'late':
@@ -195,106 +180,111 @@ export async function pushOnce(
     case 'ended':
       throw batchEnded(caller.settings.name, joining!.id, String(held) as BatchEnd);
   }
-  const pushed: Pushed[] = entries.map(() => 'queued');
-  const tell = (words: readonly (number | Buffer)[], became: (id: string) => Pushed): void => {
-    for (let at = 0; at < words.length; at += 2) pushed[placeOf(Number(words[at])).at] = became(String(words[at + 1]));
-  };
-  tell(held as readonly (number | Buffer)[], (duplicate) => ({ duplicate }));
-  tell(replaced, (id) => ({ replaced: id }));
-  return pushed;
+  return pushedOf([{ entries }], held, replaced)[0] ?? entries.map(() => 'queued');
 }
 
-/** The position of an entry: its list, and its index there. */
+/** What became of the entries of each list, for lists of which some entries were not simply queued. */
+function pushedOf(
+  lists: readonly { readonly entries: readonly Entry[] }[],
+  held: Pairs,
+  replaced: Pairs = [],
+): readonly (readonly Pushed[] | undefined)[] {
+  const told: (Pushed[] | undefined)[] = lists.map(() => undefined);
+  const places = placesOf(lists);
+  for (const [became, pairs] of [
+    ['duplicate', held],
+    ['replaced', replaced],
+  ] as const) {
+    for (let word = 0; word < pairs.length; word += 2) {
+      const { list, at } = places[Number(pairs[word]) - 1]!;
+      const results = (told[list] ??= lists[list]!.entries.map(() => 'queued' as const));
+      results[at] = { [became]: String(pairs[word + 1]) } as Exclude<Pushed, string>;
+    }
+  }
+  return told;
+}
+
+interface Entries {
+  readonly count: number;
+  readonly args: (string | number)[];
+  /** Some entries may be left out, or replace other jobs. */
+  readonly mayRefuse: boolean;
+}
+
+/** Some of the entries of a call. */
+type Listed = Pick<Push, 'entries' | 'isKeyed'>;
+
+/** The arguments of `lua/push.lua` for entries: unique keys, keys of debounced jobs, ready entries, then delayed ones. */
+function entriesOf(lists: readonly Listed[]): Entries {
+  const ready: Entry[] = [];
+  const delayed: Entry[] = [];
+  let isKeyed = false;
+  for (const list of lists) {
+    isKeyed ||= list.isKeyed;
+    for (const entry of list.entries) (isReady(entry) ? ready : delayed).push(entry);
+  }
+  const args: (string | number)[] = isKeyed ? [ready.length, ...keysOf(lists, ready.length)] : [ready.length, 0, 0];
+  for (const { payload } of ready) args.push(payload);
+  let mayRefuse = isKeyed;
+  for (const { payload, delay = 0, dueAt, distinct = false, ties } of delayed) {
+    const isTied = ties?.unique !== undefined || ties?.debounce !== undefined;
+    args.push(distinct && !isTied ? 'unique' : 'any', whenOf(delay, dueAt), payload);
+    mayRefuse ||= distinct;
+  }
+  return { count: ready.length + delayed.length, args, mayRefuse };
+}
+
+/** Ready entries come before the delayed ones: so the scripts number them, from 1. */
+function isReady({ delay = 0, dueAt }: Entry): boolean {
+  return delay <= 0 && dueAt === undefined;
+}
+
 interface Place {
   readonly list: number;
   readonly at: number;
 }
 
-interface Entries {
-  readonly count: number;
-  readonly args: readonly (string | number)[];
-  /** Some entries may be left out, or replace other jobs. */
-  readonly mayRefuse: boolean;
-  /** Where the entry with this number (from 1) in the script's answer stands. Only for entries that the script may name. */
-  readonly placeOf: (number: number) => Place;
-}
-
-/** See `lua/parts/unique.lua`. */
-type KeyArguments = readonly [key: string, tie: string];
-
-interface KeyedEntry {
-  readonly places: readonly Place[];
-  /** Its number in `places`, from 1. */
-  readonly number: number;
-  readonly args: KeyArguments;
-}
-
-/** The arguments of `lua/push.lua` for entries: unique keys, keys of debounced jobs, ready entries, then delayed ones. */
-function entriesOf(lists: readonly (readonly Entry[])[]): Entries {
-  const ready: string[] = [];
-  const delayed: (string | number)[] = [];
-  // A place costs an object per entry. The script names ready entries only if some entry has a key.
-  const anyKeyed = lists.some((entries) => entries.some(isKeyed));
-  const [readyPlaces, delayedPlaces]: [Place[], Place[]] = [[], []];
-  const unique: KeyedEntry[] = [];
-  const debounced: KeyedEntry[] = [];
-  let mayRefuse = anyKeyed;
-  for (const [list, entries] of lists.entries()) {
-    for (const [at, entry] of entries.entries()) {
-      const { payload, delay = 0, dueAt, distinct = false } = entry;
-      const isReadyNow = isReady(entry);
-      if (isReadyNow) ready.push(payload);
-      else delayed.push(distinct && !isKeyed(entry) ? 'unique' : 'any', whenOf(delay, dueAt), payload);
-      if (isReadyNow && !anyKeyed) continue;
-      const places = isReadyNow ? readyPlaces : delayedPlaces;
-      const number = places.push({ list, at });
-      const args = keyOf(entry);
-      if (args !== undefined) (entry.ties?.unique === undefined ? debounced : unique).push({ places, number, args });
-      mayRefuse ||= distinct;
-    }
+/** Where the entries stand, in the order of their numbers. */
+function placesOf(lists: readonly { readonly entries: readonly Entry[] }[]): readonly Place[] {
+  const [ready, delayed]: [Place[], Place[]] = [[], []];
+  for (const [list, { entries }] of lists.entries()) {
+    for (const [at, entry] of entries.entries()) (isReady(entry) ? ready : delayed).push({ list, at });
   }
-  const numberOf = ({ places, number }: KeyedEntry): number =>
-    places === readyPlaces ? number : ready.length + number;
-  const keys: (string | number)[] = debounced.flatMap((entry) => [numberOf(entry), ...entry.args]);
-  if (unique.length > 0) {
-    const [uniqueKeys, ties] = [unique.map(({ args: [key] }) => key), unique.map(({ args: [, tie] }) => tie)];
-    keys.unshift(unique.map(numberOf).join(' '), ...uniqueKeys, ...ties);
-  }
-  return {
-    count: ready.length + delayedPlaces.length,
-    args: [ready.length, unique.length, debounced.length, ...keys, ...ready, ...delayed],
-    mayRefuse,
-    placeOf: (number) => (number > ready.length ? delayedPlaces[number - ready.length - 1]! : readyPlaces[number - 1]!),
-  };
-}
-
-/** Ready entries come before the delayed ones. */
-function isReady({ delay = 0, dueAt }: Entry): boolean {
-  return delay <= 0 && dueAt === undefined;
-}
-
-function isKeyed({ ties }: Entry): boolean {
-  return ties?.unique !== undefined || ties?.debounce !== undefined;
-}
-
-function keyOf({ payload, ties: { unique, debounce } = {} }: Entry): KeyArguments | undefined {
-  const id = unique === undefined && debounce === undefined ? undefined : idOfTied(payload);
-  if (id === undefined) return undefined;
-  return unique === undefined ? argumentsOf(debounce!.key, debounce!.longest, id) : tieOf(unique, id);
-}
-
-export function tieOf({ key, for: longest }: UniqueTie, id: string): KeyArguments {
-  return argumentsOf(key, longest, id);
-}
-
-function argumentsOf(key: string, longest: Seconds | undefined, id: string): KeyArguments {
-  return [key, `${longest === undefined ? 0 : mostOf(longest)} ${id}`];
+  return [...ready, ...delayed];
 }
 
 /**
- * The arguments of `lua/push.lua` about the batch that entries join: its keys, and the arguments after those of the entries.
+ * How many entries have a unique key, how many are debounced, and their keys, in the order of the entries: if two have the same
+ * one, the first counts.
  */
+function keysOf(lists: readonly Listed[], ready: number): readonly (string | number)[] {
+  const [numbers, keys, ties]: [number[], string[], string[]] = [[], [], []];
+  const debounced: (string | number)[] = [];
+  let [lastReady, lastDelayed] = [0, ready];
+  for (const entry of lists.flatMap(({ entries }) => entries)) {
+    const { payload, ties: { unique, debounce } = {} } = entry;
+    const number = isReady(entry) ? (lastReady += 1) : (lastDelayed += 1);
+    const id = unique === undefined && debounce === undefined ? undefined : idOfTied(payload);
+    if (id === undefined) continue;
+    if (unique === undefined) {
+      debounced.push(number, ...tieOf(debounce!.key, debounce!.longest, id));
+      continue;
+    }
+    const [key, tie] = tieOf(unique.key, unique.for, id);
+    numbers.push(number);
+    keys.push(key);
+    ties.push(tie);
+  }
+  const uniques = numbers.length === 0 ? [] : [numbers.join(' '), ...keys, ...ties];
+  return [numbers.length, debounced.length / 3, ...uniques, ...debounced];
+}
 
+/** The arguments of a key that a job holds for so long. See `lua/parts/unique.lua`. */
+export function tieOf(key: string, longest: Seconds | undefined, id: string): readonly [key: string, tie: string] {
+  return [key, `${longest === undefined ? 0 : mostOf(longest)} ${id}`];
+}
+
+/** The arguments of `lua/push.lua` about the batch that entries join: its keys, and what follows the entries. */
 interface Joining {
   readonly id: string;
   /** The call begins the batch. Otherwise the call is refused if the batch has ended. */
@@ -303,18 +293,18 @@ interface Joining {
   readonly args: readonly (string | number)[];
 }
 
-/** Undefined if the entries join no batch. */
 function joiningOf(
+  id: string,
   keys: Keys,
   queue: string,
   entries: readonly Entry[],
   begins: NewBatch | undefined,
-): Joining | undefined {
-  const id = begins?.id ?? entries[0]?.ties?.batch?.id;
-  if (id === undefined) return undefined;
+): Joining {
   // In the order in which the script numbers the entries.
-  const numbered = [...entries.filter(isReady), ...entries.filter((entry) => !isReady(entry))];
-  const weights = numbered.map(({ ties }) => (ties?.batch?.id === id ? ties.batch.weight : 0));
+  const weights = placesOf([{ entries }]).map(({ at }) => {
+    const batch = entries[at]!.ties?.batch;
+    return batch?.id === id ? batch.weight : 0;
+  });
   const args = [id, weights.reduce((sum, weight) => sum + weight, 0), weights.join(' '), ...beginningOf(begins)];
   const own = keys.of(queue, ['batches', 'begunBatches', 'cancelledBatches']);
   const callbackKeys = begins?.callbacks.flatMap((sent) => keys.of(sent.queue, ['ready', 'delayed', 'notify'])) ?? [];

@@ -7,10 +7,9 @@
 import { endOfTurn, type Milliseconds, type Seconds, type Timer, type Clock } from '../../base/clock';
 import { wordsOf } from '../../base/foreign-error';
 import type { ReserveReply, Wanted } from '../contract';
-import { Waits, type Listening } from '../kit/connection';
-import type { FirstAttempt } from './caller';
+import { Waits } from '../kit/connection';
+import type { Form } from './caller';
 import type { ClientSource } from './client';
-import type { Exchanger } from './exchange';
 import { clientId } from './keys';
 import { RedisLink } from './link';
 import { isForbidden, remedyOf, isReply } from './refusals';
@@ -25,136 +24,69 @@ const POLL: Seconds = 1;
 /** A worker that runs jobs waits again in a while: until then the client of its read stays. */
 const LINGER: Milliseconds = 10_000;
 
-interface SharedRead {
-  readonly read: HintRead;
-  readonly link: RedisLink;
-  unused: Timer | undefined;
-}
-
 export class RedisWaits {
   readonly #store: RedisStore;
   readonly #source: ClientSource;
-  readonly #exchanger: Exchanger;
   /** A list of our own that makes the shared read start again. Undefined in a cluster. */
   readonly #interruption: string | undefined;
   /** By the key of their queue; outside a cluster there is one read. */
-  readonly #reads = new Map<string, SharedRead>();
+  readonly #reads = new Map<string, HintRead>();
   readonly #waits: Waits;
+  #isClosed = false;
   #toldOfRefusal = false;
 
-  constructor(store: RedisStore, source: ClientSource, exchanger: Exchanger) {
-    const { clock } = store.caller.settings;
+  constructor(store: RedisStore, source: ClientSource) {
     this.#store = store;
     this.#source = source;
-    this.#exchanger = exchanger;
     this.#interruption = source.cluster ? undefined : store.keys.interruption(clientId());
-    this.#waits = new Waits(clock);
+    this.#waits = new Waits(store.caller.settings.clock);
   }
 
-  /** Waits as `wanted` says, then reserves. */
-  reserve(wanted: Wanted): Promise<ReserveReply> {
-    const keys = [...new Set(wanted.queues)].map((queue) => this.#store.keys.queue(queue).notify);
-    const waits = wanted.within! > 0 && wanted.signal?.aborted !== true && !this.#waits.areOver;
-    if (this.#interruption !== undefined && waits && wanted.limit > 0) {
-      const { read, link } = this.#open(this.#interruption, LONGEST_WAIT);
-      if (read.isFree) return this.#reserveBehind(read, link, keys, wanted);
-    }
-    return this.#waits.reserve(
-      wanted,
-      this.#listening(keys),
-      async () => (await this.#exchanger.exchange([], { ...wanted, within: undefined })).reply,
-    );
+  /** The read behind which this reserve may be sent, if there is one. */
+  freeRead({ within = 0, limit, signal }: Wanted): HintRead | undefined {
+    if (this.#interruption === undefined || this.#isClosed || within <= 0 || limit === 0) return undefined;
+    if (signal?.aborted === true) return undefined;
+    const read = this.#read(this.#interruption, LONGEST_WAIT);
+    return read.isFree() ? read : undefined;
   }
 
-  close(): void {
-    this.#waits.close();
-    for (const { read, unused } of this.#reads.values()) {
-      unused?.cancel();
-      read.close();
-    }
-    this.#reads.clear();
-  }
-
-  #listening(keys: readonly string[]): Listening {
-    const { clock } = this.#store.caller.settings;
+  /** Waits for a hint on one of these keys, as `wanted` says, and then reserves. */
+  reserve(wanted: Wanted, keys: readonly string[], reserve: () => Promise<ReserveReply>): Promise<ReserveReply> {
     const interruption = this.#interruption;
     const slots = interruption === undefined ? keys.slice(0, MOST_READS).map((key) => [key]) : [keys];
     const longest = slots.flat().length < keys.length ? POLL : LONGEST_WAIT;
-    return {
-      longest,
-      listen: (wake, seconds) => {
-        const until = clock.monotonic() + seconds * 1000;
-        const waits = slots.map((waited): [name: string, read: HintRead, wait: HintWait] => {
-          const name = interruption ?? waited[0]!;
-          return [name, this.#open(name, longest).read, { keys: waited, until, wake: () => wake() }];
-        });
-        for (const [, read, wait] of waits) read.join(wait);
-        return () => {
-          for (const [name, read, wait] of waits) {
-            read.leave(wait);
-            this.#leave(name);
-          }
-        };
-      },
-    };
-  }
-
-  async #reserveBehind(
-    read: HintRead,
-    link: RedisLink,
-    keys: readonly string[],
-    wanted: Wanted,
-  ): Promise<ReserveReply> {
-    const { within = 0, signal } = wanted;
-    const until = this.#store.caller.settings.clock.monotonic() + Math.min(within, LONGEST_WAIT) * 1000;
-    let leave = (): void => undefined;
-    const first: FirstAttempt = (command, args) =>
-      new Promise((resolve, reject) => {
-        // The call waited behind another one, and the read may be closed by now.
-        if (signal?.aborted === true) return resolve(undefined);
-        const follow = (): Promise<void> => link.send(command, args).reply.then(resolve, reject);
-        // Without a read, nobody here would notice that it is not answered.
-        const wait: HintWait = { keys, until, wake: () => resolve(undefined), follow };
-        leave = () => read.leave(wait);
-        read.join(wait);
-        signal?.addEventListener('abort', leave);
+    const listen = (wake: () => void, seconds: Seconds): (() => void) => {
+      const leaves = slots.map((waited) => {
+        const read = this.#read(interruption ?? waited[0]!, longest);
+        const wait = read.waitFor(waited, seconds, () => wake());
+        return () => read.leave(wait);
       });
-    try {
-      return await this.#exchanger.reserveBy(first, { ...wanted, within: undefined });
-    } finally {
-      signal?.removeEventListener('abort', leave);
-      this.#leave(this.#interruption!);
-    }
+      return () => leaves.forEach((leave) => leave());
+    };
+    return this.#waits.reserve(wanted, { longest, listen }, reserve);
   }
 
-  #open(name: string, longest: Seconds): SharedRead {
-    let shared = this.#reads.get(name);
-    if (shared === undefined) {
-      const link = new RedisLink(this.#source);
-      const read = new HintRead({
+  close(): void {
+    this.#isClosed = true;
+    this.#waits.close();
+    for (const read of this.#reads.values()) read.close();
+  }
+
+  #read(name: string, longest: Seconds): HintRead {
+    let read = this.#reads.get(name);
+    if (read === undefined) {
+      read = new HintRead({
         clock: this.#store.caller.settings.clock,
-        link,
+        link: new RedisLink(this.#source),
         interruption: this.#interruption,
         hint: (key) => this.#command('rpush', [key, '1']),
         forget: (key) => this.#command('del', [key]),
         refused: (error) => this.#tellOfRefusal(error, longest),
+        closed: () => this.#reads.delete(name),
       });
-      shared = { read, link, unused: undefined };
-      this.#reads.set(name, shared);
+      this.#reads.set(name, read);
     }
-    shared.unused?.cancel();
-    return shared;
-  }
-
-  #leave(name: string): void {
-    const shared = this.#reads.get(name);
-    if (shared === undefined) return;
-    shared.unused?.cancel();
-    shared.unused = this.#store.caller.settings.clock.after(LINGER, () => {
-      if (!shared.read.isEmpty) return;
-      this.#reads.delete(name);
-      shared.read.close();
-    });
+    return read;
   }
 
   // A lost hint costs a worker its longest wait, but no job.
@@ -184,12 +116,12 @@ export interface HintWait {
   readonly keys: readonly string[];
   /** By the monotonic clock. The waiter leaves by itself. */
   readonly until: Milliseconds;
-  readonly wake: () => void;
-  /**
-   * Sends the command that follows the read. Resolves once it is answered or lost; never rejects. If no read comes about for
-   * it, `wake` is called and has it sent.
-   */
-  readonly follow?: (() => Promise<void>) | undefined;
+  /** Called without a reply: there is a hint, or the command was not sent. */
+  readonly wake: (reply?: unknown) => void;
+  /** The command that follows the read. */
+  readonly form?: Form | undefined;
+  /** Its answer was lost. */
+  readonly lose?: ((error: Error) => void) | undefined;
 }
 
 export interface HintReadSettings {
@@ -205,6 +137,7 @@ export interface HintReadSettings {
   readonly forget: (key: string) => void;
   /** Called when Redis answered with an error. */
   readonly refused: (error: Error) => void;
+  readonly closed: () => void;
 }
 
 /**
@@ -235,27 +168,47 @@ export class HintRead {
    * answered, so that a command would be stuck behind the next one, and its sender could not end that.
    */
   #hasFailed = false;
+  #isClosed = false;
+  /** Closes it if nobody waits any more. */
+  #unused: Timer | undefined;
 
   constructor(settings: HintReadSettings) {
     this.#settings = settings;
   }
 
-  /** Nobody waits. A read of nobody may still be under way. */
-  get isEmpty(): boolean {
-    return this.#waits.size === 0 && this.#followed === undefined;
+  /** Nobody waits, so that a command may be sent behind the next read. A read of nobody may still be under way. */
+  isFree(): boolean {
+    return this.#waits.size === 0 && this.#followed === undefined && !this.#hasFailed;
   }
 
-  /** A command may be sent behind the next read. */
-  get isFree(): boolean {
-    return this.isEmpty && !this.#hasFailed;
+  /** Calls `wake` once there is a hint on one of these keys, unless the waiter leaves before. */
+  waitFor(keys: readonly string[], seconds: Seconds, wake: () => void): HintWait {
+    const wait = { keys, until: this.#settings.clock.monotonic() + seconds * 1000, wake };
+    this.#join(wait);
+    return wait;
   }
 
-  /** Calls `wake` once there is a hint, unless the waiter leaves before. */
-  join(wait: HintWait): void {
-    this.#waits.add(wait);
-    if (this.#reading === undefined) return void this.#read();
-    const isRead = wait.keys.every((key) => this.#reading!.has(key));
-    if (wait.follow !== undefined || !isRead) this.#interrupt();
+  /**
+   * Sends a command behind a read of these keys, which ends after this time, or at once if the signal is aborted. Returns the
+   * reply; undefined if no read came about and the command was not sent.
+   *
+   * @throws whatever the command failed with; it may have been carried out
+   */
+  async follow(form: Form, keys: readonly string[], seconds: Seconds, signal?: AbortSignal): Promise<unknown> {
+    // The call waited behind another one.
+    if (this.#isClosed || signal?.aborted === true) return undefined;
+    const until = this.#settings.clock.monotonic() + Math.min(seconds, LONGEST_WAIT) * 1000;
+    let leave = (): void => undefined;
+    try {
+      return await new Promise((wake, lose) => {
+        const wait: HintWait = { keys, until, wake, form, lose };
+        leave = () => this.leave(wait);
+        this.#join(wait);
+        signal?.addEventListener('abort', leave);
+      });
+    } finally {
+      signal?.removeEventListener('abort', leave);
+    }
   }
 
   /**
@@ -264,39 +217,83 @@ export class HintRead {
    */
   leave(wait: HintWait): void {
     if (wait === this.#followed) this.#interrupt();
-    else if (this.#waits.delete(wait) && wait.follow !== undefined) wait.wake();
+    else if (this.#waits.delete(wait) && wait.form !== undefined) wait.wake();
   }
 
   close(): void {
-    const { link, interruption, forget } = this.#settings;
+    const { link, interruption, forget, closed } = this.#settings;
+    this.#isClosed = true;
+    this.#unused?.cancel();
     for (const wait of this.#waits) wait.wake();
     this.#waits.clear();
     link.close();
     // Our hint may have arrived when nothing was read any more.
     if (this.#wasInterrupted) forget(interruption!);
+    closed();
+  }
+
+  #join(wait: HintWait): void {
+    this.#waits.add(wait);
+    this.#unused?.cancel();
+    if (this.#reading === undefined) return void this.#read();
+    if (wait.form !== undefined || !wait.keys.every((key) => this.#reading!.has(key))) this.#interrupt();
   }
 
   async #read(): Promise<void> {
-    const { clock, interruption } = this.#settings;
-    const waits = [...this.#waits];
-    const followed = waits.find(({ follow }) => follow !== undefined);
-    const left = Math.max(0, ...waits.map(({ until }) => until)) - clock.monotonic();
-    if (left < SHORTEST_READ && followed === undefined) return;
-    const keys = new Set(waits.flatMap((wait) => wait.keys));
+    const { clock, link, interruption, refused } = this.#settings;
+    const keys = new Set<string>();
+    let followed: HintWait | undefined;
+    let until = 0;
+    for (const wait of this.#waits) {
+      for (const key of wait.keys) keys.add(key);
+      until = Math.max(until, wait.until);
+      if (wait.form !== undefined) followed ??= wait;
+    }
+    const left = until - clock.monotonic();
+    if (left < SHORTEST_READ && followed === undefined) {
+      this.#unused?.cancel();
+      this.#unused = clock.after(LINGER, () => this.close());
+      return;
+    }
     this.#reading = keys;
     this.#followed = followed;
     if (followed !== undefined) this.#waits.delete(followed);
+    const milliseconds = Math.max(left, SHORTEST_READ);
     const read = interruption === undefined ? [...keys] : [interruption, ...keys];
-    const hint = await this.#answer(read, Math.max(left, SHORTEST_READ), followed?.follow);
+    const call = link.send('blpop', [...read, milliseconds / 1000]);
+    const carriedOut = followed?.form && link.send(...followed.form).reply.then(followed.wake, followed.lose);
+    let isOver = false;
+    let isSilent = false;
+    const giveUp = (): void => {
+      // Replies that arrived while a job blocked the event loop have been read by now: then the client stays.
+      if (isOver) return;
+      isSilent = true;
+      link.replace(call.client);
+    };
+    const silence = clock.after(milliseconds + GRACE, () => void endOfTurn().then(giveUp));
+    let hint: string | undefined;
+    let hasFailed = false;
+    try {
+      hint = ((await call.reply) as readonly Buffer[] | null)?.[0]!.toString();
+    } catch (error) {
+      if (isReply(error)) refused(error);
+      // A read that was cut off is made again.
+      hasFailed = isReply(error) || !call.sent;
+    }
+    await carriedOut;
+    isOver = true;
+    silence.cancel();
+    this.#hasFailed = hasFailed || isSilent;
     this.#reading = this.#followed = undefined;
     this.#isInterrupted = false;
-    if (hint === 'failed') {
-      // Waiters with a command have no deadline of their own: their commands are sent all the same.
-      for (const wait of this.#waits) if (wait.follow !== undefined) this.leave(wait);
+    if (this.#hasFailed) {
+      // Waiters wait until their time is over, and ask again then. Those with a command have no deadline of their own: their
+      // commands are sent all the same.
+      for (const wait of this.#waits) if (wait.form !== undefined) this.leave(wait);
       return;
     }
     // The command behind the read took what the hint stood for, and leaves another hint if there is more.
-    if (hint instanceof Buffer && followed?.keys.includes(hint.toString()) !== true) this.#heard(hint.toString());
+    if (hint !== undefined && followed?.keys.includes(hint) !== true) this.#heard(hint);
     // Others wait for other hints, came later or were cut off, and have time left.
     void this.#read();
   }
@@ -317,42 +314,5 @@ export class HintRead {
     if (interruption === undefined || this.#isInterrupted) return;
     this.#isInterrupted = this.#wasInterrupted = true;
     hint(interruption);
-  }
-
-  // The key of the hint that came. After 'failed', waiters wait until their time is over and ask again then.
-  #answer(
-    keys: readonly string[],
-    milliseconds: Milliseconds,
-    follow?: () => Promise<void>,
-  ): Promise<Buffer | 'none' | 'cut off' | 'failed'> {
-    const { clock, link, refused } = this.#settings;
-    const call = link.send('blpop', [...keys, milliseconds / 1000]);
-    const followed = follow?.();
-    return new Promise((resolve) => {
-      const silent = clock.after(milliseconds + GRACE, () => void endOfTurn().then(giveUp));
-      // Replies that arrived while a job blocked the event loop have settled the promise by now: then the client stays.
-      let settled = false;
-      const giveUp = (): void => {
-        if (settled) return;
-        settled = this.#hasFailed = true;
-        link.replace(call.client);
-        resolve('failed');
-      };
-      const end = async (answer: Buffer | 'none' | 'cut off' | 'failed'): Promise<void> => {
-        if (settled) return;
-        this.#hasFailed = answer === 'failed';
-        await followed;
-        settled = true;
-        silent.cancel();
-        resolve(answer);
-      };
-      call.reply.then(
-        (reply) => void end(reply === null ? 'none' : (reply as readonly Buffer[])[0]!),
-        (error: unknown) => {
-          if (isReply(error)) refused(error);
-          void end(call.sent && !isReply(error) ? 'cut off' : 'failed');
-        },
-      );
-    });
   }
 }

@@ -17,11 +17,21 @@ let reads: {
 let left: string[];
 let forgotten: string[];
 let woken: string[];
+/** How many commands were sent behind a read. */
+let behind: number;
+let isClosed: boolean;
 
 beforeEach(() => {
   clock = new TestClock();
-  [reads, left, forgotten, woken] = [[], [], [], []];
-  const send = (_command: string, args: readonly unknown[]): unknown => {
+  [reads, left, forgotten, woken, behind, isClosed] = [[], [], [], [], 0, false];
+  let lose = (): void => undefined;
+  let carryOut = (): void => undefined;
+  const send = (command: string, args: readonly unknown[]): unknown => {
+    if (command === 'evalsha') {
+      behind += 1;
+      // Carried out as soon as the read has ended.
+      return { reply: new Promise((resolve) => (carryOut = () => resolve('carried out'))), sent: true };
+    }
     let settle!: (reply: readonly Buffer[] | null) => void;
     let reject!: (error: Error) => void;
     const reply = new Promise((resolve, refuse) => ([settle, reject] = [resolve, refuse]));
@@ -30,26 +40,30 @@ beforeEach(() => {
       await clock.advance(0);
     };
     const answer = async (key?: string): Promise<void> => {
+      carryOut();
       settle(key === undefined ? null : [Buffer.from(key), Buffer.from('1')]);
       await clock.advance(0);
+    };
+    lose = () => {
+      reject(new Error('the connection ended'));
+      carryOut();
     };
     reads.push({ keys: args.slice(0, -1), seconds: args.at(-1), answer, fail });
     return { reply, sent: true, client: undefined };
   };
   read = new HintRead({
     clock,
-    link: { send, replace: () => {}, close: () => {} } as unknown as RedisLink,
+    link: { send, replace: () => lose(), close: () => {} } as unknown as RedisLink,
     interruption: INTERRUPTION,
     hint: (key) => left.push(key),
     forget: (key) => forgotten.push(key),
     refused: () => {},
+    closed: () => (isClosed = true),
   });
 });
 
 function join(name: string, keys: readonly string[], seconds = 2): HintWait {
-  const wait = { keys, until: clock.monotonic() + seconds * 1000, wake: () => woken.push(name) };
-  read.join(wait);
-  return wait;
+  return read.waitFor(keys, seconds, () => woken.push(name));
 }
 
 const asked = (): readonly unknown[] => reads.at(-1)!.keys;
@@ -121,70 +135,83 @@ it('a waiter that joins a read late waits for its full time', async () => {
 });
 
 describe('a command that follows a read', () => {
-  let sent: number;
-  const follow = (): Promise<void> => {
-    sent += 1;
-    return Promise.resolve();
-  };
-  const bring = (): HintWait => {
-    const wait = { keys: ['mail'], until: clock.monotonic() + 2000, wake: () => void follow(), follow };
-    read.join(wait);
-    return wait;
+  /** How many commands were left to whoever brought them. */
+  let returned: number;
+  const bring = (): AbortController => {
+    const end = new AbortController();
+    const reply = read.follow(['evalsha', []], ['mail'], 2, end.signal);
+    void reply.then((answer) => (returned += answer === undefined ? 1 : 0));
+    return end;
   };
 
-  beforeEach(() => (sent = 0));
+  beforeEach(() => (returned = 0));
 
   it('is sent behind it and takes the job of its hint', async () => {
     bring();
-    expect([reads.length, sent]).toEqual([1, 1]);
+    expect([reads.length, behind]).toEqual([1, 1]);
     await reads[0]!.answer('mail');
-    expect([reads.length, sent]).toEqual([1, 1]);
+    expect([reads.length, behind]).toEqual([1, 1]);
     expect(left).toEqual([]);
   });
 
   it('ends the current read, and its own when it is no longer wanted', async () => {
     join('mail', ['mail']);
-    const wait = bring();
-    expect([left, sent]).toEqual([[INTERRUPTION], 0]);
+    const end = bring();
+    expect([left, behind]).toEqual([[INTERRUPTION], 0]);
     await reads[0]!.answer(INTERRUPTION);
-    expect(sent).toBe(1);
-    read.leave(wait);
+    expect(behind).toBe(1);
+    end.abort();
     expect(left).toEqual([INTERRUPTION, INTERRUPTION]);
   });
 
-  it('is sent at once when the previous read brings its hint', async () => {
+  it('is left to its sender at once when the previous read brings its hint', async () => {
     read.leave(join('mail', ['mail']));
     bring();
     await reads[0]!.answer('mail');
-    expect([reads.length, sent]).toEqual([1, 1]);
+    expect([reads.length, behind, returned]).toEqual([1, 0, 1]);
     expect(left).toEqual([INTERRUPTION]);
   });
 
-  it('is sent at once when the previous read fails, or when it is no longer wanted', async () => {
+  it('is left to its sender when the previous read fails, or when it is no longer wanted', async () => {
     join('mail', ['mail']);
-    read.leave(bring());
-    expect(sent).toBe(1);
+    bring().abort();
+    await clock.advance(0);
+    expect(returned).toBe(1);
     bring();
     await reads[0]!.fail();
-    expect(sent).toBe(2);
+    expect([returned, behind]).toEqual([2, 0]);
   });
 
   it('should not be sent behind a read while Redis has not answered the last one, which nothing could end', async () => {
     bring();
     await clock.advance('4500ms');
-    expect(read.isFree).toBe(false);
+    expect(read.isFree()).toBe(false);
 
     join('mail', ['mail']);
     await reads[1]!.answer('mail');
-    expect(read.isFree).toBe(true);
+    expect(read.isFree()).toBe(true);
   });
 
-  it('is sent at once when the read is closed first, or the commands behind it would wait for ever', () => {
+  it('is left to its sender when the read is closed first, or later, or it would wait for ever', async () => {
     join('mail', ['mail']);
     bring();
     read.close();
-    expect(sent).toBe(1);
+    bring();
+    await clock.advance(0);
+    expect([returned, behind]).toEqual([2, 0]);
   });
+});
+
+it('a read is closed when nobody has waited for ten seconds', async () => {
+  join('mail', ['mail']);
+  await reads[0]!.answer('mail');
+  await clock.advance('9s');
+  join('mail', ['mail']);
+  await reads[1]!.answer('mail');
+  await clock.advance('9s');
+  expect(isClosed).toBe(false);
+  await clock.advance('1s');
+  expect(isClosed).toBe(true);
 });
 
 it('a closed read leaves no list behind that was meant to restart it', async () => {

@@ -40,6 +40,12 @@ describe('a link to redis', () => {
     expect(await reply).toEqual(args.map((arg) => (Buffer.isBuffer(arg) ? arg : Buffer.from(String(arg)))));
   });
 
+  it('makes calls whose reject function does not hold them, which would keep their texts until a full collection', async () => {
+    const call = link.send('ping', []);
+    expect(String(call.reject)).toBe('function () { [native code] }');
+    expect(String(await call.reply)).toBe('PONG');
+  });
+
   it('replaces a client once, even if later callers give up on it too', async () => {
     const first = link.send('ping', []);
     await first.reply;

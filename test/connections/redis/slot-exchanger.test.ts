@@ -1,7 +1,7 @@
 import { Settling } from '../../../src/connections/kit/connection';
 import type { RedisCaller } from '../../../src/connections/redis/caller';
 import { Keys } from '../../../src/connections/redis/keys';
-import type { QueueNames, SilentMasters } from '../../../src/connections/redis/store';
+import type { QueueNames, RedisStore, SilentMasters } from '../../../src/connections/redis/store';
 import { SlotExchanger } from '../../../src/connections/redis/cluster';
 import { TestClock } from '../../../src/testing/test-clock';
 
@@ -9,10 +9,12 @@ const never = Buffer.from('never');
 
 function exchangerOf(script: (name: unknown, keys: readonly string[]) => Promise<unknown>): SlotExchanger {
   const caller = { settings: { clock: new TestClock(), deadline: 60 }, script } as unknown as RedisCaller;
-  const ordered = { note: () => undefined } as unknown as QueueNames;
+  const ordered = { note: () => undefined, forget: () => undefined } as unknown as QueueNames;
   const masters = { has: () => false, inTime: (_: string, asked: unknown) => asked } as unknown as SilentMasters;
   const keys = new Keys('laravel:queues:', true);
-  return new SlotExchanger({ caller, keys }, { ordered, masters }, new Settling(() => 0));
+  const cluster = { ordered, masters };
+  const store = { caller, keys, names: ordered, cluster } as unknown as RedisStore;
+  return new SlotExchanger(store, cluster, new Settling(() => 0));
 }
 
 const NOTHING = [Buffer.from('exchanged'), [], never, 1, []];
