@@ -1,22 +1,22 @@
 /** Runs the waiting jobs of a fake's connections, one after another, until there are none left, and tells how each ended. */
-import { type Milliseconds, momentOf, type Seconds } from '../base/clock';
+import { momentOf, type Milliseconds, type Seconds } from '../base/clock';
 import { errorClass } from '../base/onqueue-error';
 import type { Connection, Reservation, SetAside, Settlement } from '../connections/contract';
 import { subjectOf } from '../job/declare';
 import type { JobContext } from '../job/job-context';
 import { BUILT_IN } from '../job/registry';
-import { type ChainLink, NO_CHAIN } from '../payload/chain';
+import { NO_CHAIN, type ChainLink } from '../payload/chain';
 import { UNREADABLE_NAME } from '../payload/counters';
 import { InvalidPayloadError } from '../payload/errors';
-import { LeaseKeeper } from '../worker/lease/keeper';
-import { tellEnded } from '../worker/observed-run';
 import { Executor, type ExecutorSettings } from '../worker/run';
-import { type Outcome, RunningJob } from '../worker/running-job';
-import { Finished } from '../worker/runs';
+import { tellEnded } from '../worker/announcer';
 import { keepEndOf } from '../worker/settler';
+import { LeaseKeeper } from '../worker/lease/keeper';
+import { RunningJob, type Outcome } from '../worker/running-job';
+import { Finished } from '../worker/runs';
 import { resolveWorkerOptions, type WorkerOptions } from '../worker/worker-options';
 import type { FakeManager } from './fake-manager';
-import { batchedJob, type BatchedJob, type NextJob, ReadPush } from './pushes';
+import { batchedJob, ReadPush, type BatchedJob, type NextJob } from './pushes';
 import type { TestClock } from './test-clock';
 import { checkDrainOptions } from './test-options';
 
@@ -119,15 +119,10 @@ export class Drain {
     const leases = new LeaseKeeper({ connection, lease, clock: this.#clock, logger, grace, report });
     leases.keep([job], momentOf(this.#clock));
     try {
-      const since = this.#clock.monotonic();
       const outcome = await this.#executor.run(job);
       await keepEndOf(manager, job, outcome);
       const [result] = (await connection.exchange([outcome.settlement])).results;
-      tellEnded(
-        { name: 'drain()', application: manager },
-        new Finished(job, outcome, this.#clock.monotonic() - since),
-        result!,
-      );
+      tellEnded(manager, 'drain()', new Finished(job, outcome), result!);
       const run = jobRun(job, outcome, this.#clock.now());
       if (result === 'lost') {
         await this.#executor.announcer.announceLost(job, outcome);

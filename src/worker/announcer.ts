@@ -1,4 +1,4 @@
-/** Tells a job and the hooks how its run ended. Gives each of them no more time than the job itself may take. */
+/** Tells a job, the hooks and the observers how its run ended. Gives each of them no more time than the job itself may take. */
 import { toError } from '../base/exception-text';
 import { callFrom } from '../container/scope';
 import type { HookEvents, HookName } from '../job/hooks';
@@ -6,9 +6,13 @@ import { NOTHING_CHOSEN, type WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
 import type { EntityHolder } from '../payload/entities';
 import { decodeJob } from '../payload/envelope';
-import type { Application } from '../connections/application';
-import type { Entry, Settlement } from '../connections/contract';
+import { tellObservers, type Application, type EndedRun } from '../connections/application';
+import type { Entry, Settlement, SettleResult } from '../connections/contract';
 import { followUpEvent, type FollowUpPlace } from '../connections/entries';
+import type { Milliseconds } from '../base/clock';
+import { readyAtOf } from '../payload/uuid';
+import { storeNow } from './outcome';
+import type { Finished } from './runs';
 import { Deadline, type Deadlines } from './run';
 import { callbackTimedOut } from './errors';
 import { callFailed } from './handler';
@@ -134,6 +138,37 @@ export class Announcer {
     await Promise.race([call, late]);
     this.#deadlines.remove(deadline);
   }
+}
+
+/** Shows the observers how a run ended, once the store has confirmed it. @param worker the worker's name */
+export function tellEnded(
+  application: Application,
+  worker: string,
+  { job, outcome }: Finished,
+  result: SettleResult,
+): void {
+  const { settlement, error, reason } = outcome;
+  const startedAt = storeNow(job, application) - (application.clock.monotonic() - job.startedAt);
+  const run: EndedRun = {
+    job,
+    worker,
+    reservation: job.reservation,
+    outcome: result === 'lost' ? 'lost' : settlement.outcome,
+    error: error ?? reason,
+    exception: settlement.outcome === 'failed' ? settlement.failure.exception : undefined,
+    isAttempt: job.handler !== 'not-called',
+    startedAt,
+    took: job.took,
+    waited: waitOf(job, startedAt),
+  };
+  tellObservers(application, job, (observer) => observer.ended?.(run));
+}
+
+/** The payload does not tell when a later attempt became ready. */
+function waitOf(job: RunningJob, startedAt: Milliseconds): Milliseconds | undefined {
+  if (job.fence !== 1 || job.envelope === undefined) return undefined;
+  const readyAt = readyAtOf(job.id, job.envelope.readyAt);
+  return readyAt === undefined ? undefined : Math.max(0, startedAt - readyAt);
 }
 
 // Undefined if decoding fails with the very error that failed the job: everybody knows of it already.

@@ -66,7 +66,7 @@ export const invalidEntities = defineError(
 /** The error of a job whose release the store refused. It was kept as failed instead. */
 export const outcomeRefused = defineError(
   'E_OUTCOME_REFUSED',
-  (job: string, id: string, outcome: 'released', refusal: unknown) => ({
+  (job: string, id: string, outcome: 'released' | 'completed', refusal: unknown) => ({
     message: `The store refused the outcome of ${job} ${id} (${outcome}), so the job was kept as failed: ${errorMessage(refusal)} Retry it once that is fixed.`,
     facts: { job, id },
   }),

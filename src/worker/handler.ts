@@ -12,14 +12,14 @@ import { toError } from '../base/exception-text';
 import type { Application } from '../connections/application';
 import { placesOfEntities, type EntityHolder, type EntityAdapter, type HeldEntities } from '../payload/entities';
 import { JobCancelledError, MissingEntityError, invalidMiddleware, middlewareNext, invalidEntities } from './errors';
-import { callObserved } from './observed-run';
+import { type Observer } from '../connections/application';
 import type { RunningJob } from './running-job';
 import type { Middleware, MiddlewareFunction } from '../job/middleware';
 import { UnknownAdapterError } from '../payload/errors';
 
 /**
- * Runs `handle()` of a decoded job. Calls `done` once, with the error that it threw or that kept it from being called, after
- * the injected services are disposed. If nothing in it is async, that happens before this returns.
+ * Runs `handle()` of a decoded job. Gives the error that it threw or that kept it from being called, once the injected services
+ * are disposed; at once if nothing in it is async.
  *
  * @param caller who waits for the handler; undefined: whoever waits for the code that runs now
  */
@@ -27,34 +27,42 @@ export function callHandle(
   application: Application,
   job: RunningJob,
   caller: object | undefined,
-  done: (thrown: Error | undefined) => void,
-): void {
+): Error | undefined | Promise<Error | undefined> {
   const scope = openRun(application, job, job.instance!);
-  const end = (thrown: Error | undefined): void => {
-    const disposal = scope.dispose();
-    if (disposal === undefined) done(thrown);
-    else void disposed(application, job, disposal).then(() => done(thrown));
-  };
-  const returned = (value: unknown): void => {
-    job.value = value;
-    end(undefined);
-  };
-  let result: unknown;
-  let isAwaited: boolean;
+  const call = (): unknown =>
+    job.held === undefined
+      ? callWithin(application, job, scope)
+      : load(application, job, scope).then(() => callWithin(application, job, scope));
+  let thrown: Error | undefined;
   try {
-    const call = (): unknown =>
-      job.held === undefined
-        ? callWithin(application, job, scope)
-        : load(application, job, scope).then(() => callWithin(application, job, scope));
     const isObserved = application.observers.size > 0;
-    result = runInScope(scope, isObserved ? () => callObserved(application, job, call) : call, caller);
+    const result = runInScope(scope, isObserved ? () => callObserved(application, job, call) : call, caller);
     // A proxy may throw as soon as we ask.
-    isAwaited = isThenable(result);
+    if (isThenable(result)) return returned(application, job, scope, result);
+    job.value = result;
   } catch (error) {
-    return end(toError(error));
+    thrown = toError(error);
   }
-  if (isAwaited) Promise.resolve(result).then(returned, (error: unknown) => end(toError(error)));
-  else returned(result);
+  const disposal = scope.dispose();
+  return disposal === undefined ? thrown : disposed(application, job, disposal).then(() => thrown);
+}
+
+/** Never rejects. */
+async function returned(
+  application: Application,
+  job: RunningJob,
+  scope: Scope,
+  result: PromiseLike<unknown>,
+): Promise<Error | undefined> {
+  let thrown: Error | undefined;
+  try {
+    job.value = await result;
+  } catch (error) {
+    thrown = toError(error);
+  }
+  const disposal = scope.dispose();
+  if (disposal !== undefined) await disposed(application, job, disposal);
+  return thrown;
 }
 
 /** Tells a job that it has failed for good, on an instance that no run has touched. @throws what `failed()` throws */
@@ -142,7 +150,7 @@ async function disposed(application: Application, job: RunningJob, disposal: Pro
   }
 }
 
-function isThenable(value: unknown): boolean {
+function isThenable(value: unknown): value is PromiseLike<unknown> {
   return ((typeof value === 'object' && value !== null) || typeof value === 'function') && 'then' in value;
 }
 
@@ -153,6 +161,62 @@ function has(target: object, name: string): boolean {
 function call(target: object, owner: Class, method: string, scope: Scope, leading: readonly unknown[]): unknown {
   const run = (target as Record<string, (...args: unknown[]) => unknown>)[method] as (...args: unknown[]) => unknown;
   return run.call(target, ...methodArguments(owner, method, scope, leading));
+}
+
+/** Returns what `call` returns and throws what it throws, whatever the observers do. */
+function callObserved(application: Application, job: RunningJob, call: () => unknown): unknown {
+  let observed = call;
+  for (const observer of application.observers) {
+    if (observer.around === undefined) continue;
+    const inner = observed;
+    observed = () => callThrough(application, job, observer, inner);
+  }
+  return observed();
+}
+
+/** What a call returned or threw. An async call returned its promise. */
+type Result = { readonly value: unknown } | { readonly thrown: unknown };
+
+function callThrough(application: Application, job: RunningJob, observer: Observer, inner: () => unknown): unknown {
+  let result: Result | undefined;
+  // The call is made exactly once, even if the observer makes it never or several times.
+  const resultOf = (): Result => (result ??= resultOfCall(inner));
+  const reportUnlessOwn = (error: unknown, own: unknown): void => {
+    if (error !== own) application.report(error, { job, during: 'an observer' });
+  };
+  try {
+    const made = observer.around?.(job, () => valueOf(resultOf()));
+    const given = resultOf();
+    // We do not wait for an async observer. The handler's error may pass through it.
+    if (made instanceof Promise && !('value' in given && given.value === made))
+      void made.catch(async (error: unknown) => reportUnlessOwn(error, await thrownBy(given)));
+  } catch (error) {
+    const given = resultOf();
+    reportUnlessOwn(error, 'thrown' in given ? given.thrown : undefined);
+  }
+  return valueOf(resultOf());
+}
+
+function resultOfCall(call: () => unknown): Result {
+  try {
+    return { value: call() };
+  } catch (thrown) {
+    return { thrown };
+  }
+}
+
+function valueOf(result: Result): unknown {
+  if ('thrown' in result) throw result.thrown;
+  return result.value;
+}
+
+async function thrownBy(result: Result): Promise<unknown> {
+  try {
+    await valueOf(result);
+    return undefined;
+  } catch (thrown) {
+    return thrown;
+  }
 }
 
 /**

@@ -148,13 +148,19 @@ export class StoreHealth {
   readonly #connection: Connection;
   readonly #pauseOver: () => void;
   readonly #startedAt: Milliseconds;
-  #heardAt: Milliseconds | undefined;
-  #paused: readonly string[] = [];
+  // What follows is for the loop to read.
+  /** When the store last answered a reserve, by the monotonic clock. */
+  heardAt: Milliseconds | undefined;
+  /** The worker's paused queues. */
+  paused: readonly string[] = [];
+  /** The store has just failed, and we leave it alone for now. */
+  isPausing = false;
+  /** The last failure's message, unless the store has answered since. */
+  lastMessage: string | undefined;
   #restart: string | undefined;
 
   #failures = 0;
   #isTold = false;
-  #lastMessage: string | undefined;
   #pause: Timer | undefined;
 
   readonly #look: (() => Promise<unknown>) | undefined;
@@ -190,11 +196,11 @@ export class StoreHealth {
    * @param unasked the worker's queues that were not asked, and that the reply does not cover
    */
   heard({ paused: told = [], restart, now, forgotten }: ReserveReply, unasked?: ReadonlySet<string>): boolean {
-    const isFirst = this.#heardAt === undefined;
-    this.#heardAt = this.#clock.monotonic();
+    const isFirst = this.heardAt === undefined;
+    this.heardAt = this.#clock.monotonic();
     if (now !== undefined) this.storeClock.told(now);
-    const paused = unasked === undefined ? told : [...told, ...this.#paused.filter((queue) => unasked.has(queue))];
-    if (paused.join() !== this.#paused.join()) this.#logPaused(paused);
+    const paused = unasked === undefined ? told : [...told, ...this.paused.filter((queue) => unasked.has(queue))];
+    if (paused.join() !== this.paused.join()) this.#logPaused(paused);
     if (forgotten === true) this.#logForgotten();
     if (isFirst) void logDangers(this.#connection, this.#application.logger);
     // An order from before this worker started is not meant for it. A store that has lost its data gives no orders.
@@ -203,18 +209,14 @@ export class StoreHealth {
     return isNew;
   }
 
-  /** The worker's paused queues. */
-  get paused(): readonly string[] {
-    return this.#paused;
-  }
-
-  get sinceHeard(): Seconds | undefined {
-    return this.#heardAt === undefined ? undefined : (this.#clock.monotonic() - this.#heardAt) / 1000;
+  /** Seconds since the store last answered a reserve. Undefined if it never has. */
+  sinceHeard(): Seconds | undefined {
+    return this.heardAt === undefined ? undefined : (this.#clock.monotonic() - this.heardAt) / 1000;
   }
 
   /** Whether the store has been silent for too long, given that the worker asks it every `sleep`. */
   isSilent(sleep: Seconds): boolean {
-    const silence = (this.#clock.monotonic() - (this.#heardAt ?? this.#startedAt)) / 1000;
+    const silence = (this.#clock.monotonic() - (this.heardAt ?? this.#startedAt)) / 1000;
     return silence > Math.max(LONGEST_SILENCE, 3 * sleep);
   }
 
@@ -235,20 +237,10 @@ export class StoreHealth {
     return !this.#leavesLooks;
   }
 
-  /** The store has just failed, and we leave it alone for now. */
-  get isPausing(): boolean {
-    return this.#pause !== undefined;
-  }
-
-  /** The last failure's message, unless the store has answered since. */
-  get lastMessage(): string | undefined {
-    return this.#lastMessage;
-  }
-
   /** Logs a failure, once per streak, unless the driver has logged it. */
   tell(thrown: unknown, during: string): void {
     const message = errorMessage(thrown);
-    this.#lastMessage = message;
+    this.lastMessage = message;
     if (this.isOut) return;
     this.#isTold = true;
     const { name, address } = this.#connection;
@@ -262,8 +254,9 @@ export class StoreHealth {
     const pause = pauseAfter(this.#failures, BACKOFF, this.#application.random);
     this.#failures += 1;
     this.#pause?.cancel();
+    this.isPausing = true;
     this.#pause = this.#clock.after(pause, () => {
-      this.#pause = undefined;
+      this.isPausing = false;
       this.#pauseOver();
     });
   }
@@ -271,7 +264,7 @@ export class StoreHealth {
   /** Ends a streak of failures, if there was one. */
   recovered(): void {
     this.#failures = 0;
-    this.#lastMessage = undefined;
+    this.lastMessage = undefined;
     if (!this.#isTold) return;
     this.#isTold = false;
     const { name, address } = this.#connection;
@@ -282,21 +275,21 @@ export class StoreHealth {
   close(): void {
     this.#isClosed = true;
     for (const timer of [this.#pause, this.#nextLook, this.#lateLook]) timer?.cancel();
-    this.#pause = undefined;
+    this.isPausing = false;
   }
 
   #logPaused(paused: readonly string[]): void {
     const { name } = this.#connection;
-    for (const queue of paused.filter((one) => !this.#paused.includes(one))) {
+    for (const queue of paused.filter((one) => !this.paused.includes(one))) {
       this.#application.logger.warn(
         { connection: name, queue },
         `Queue '${queue}' is paused: nothing is taken from it.`,
       );
     }
-    for (const queue of this.#paused.filter((one) => !paused.includes(one))) {
+    for (const queue of this.paused.filter((one) => !paused.includes(one))) {
       this.#application.logger.info({ connection: name, queue }, `Queue '${queue}' goes on.`);
     }
-    this.#paused = paused;
+    this.paused = paused;
   }
 
   #logForgotten(): void {
@@ -313,7 +306,7 @@ export class StoreHealth {
     this.#nextLook = this.#clock.after(pause, () => {
       this.#nextLook = undefined;
       if (this.#clock.monotonic() >= this.#watchedUntil) return;
-      const quiet = (this.sinceHeard ?? Infinity) * 1000;
+      const quiet = (this.sinceHeard() ?? Infinity) * 1000;
       if (quiet >= LOOK_EVERY) void this.#lookNow(this.#look!);
       else {
         this.#leavesLooks = false;

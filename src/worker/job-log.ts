@@ -17,14 +17,14 @@ export function logStart(logger: Logger, job: RunningJob): void {
   if (wants(logger, 'debug')) logger.debug(factsOf(job), `${job.name} starts`);
 }
 
-export function logOutcome(logger: Logger, { job, outcome, took }: Finished): void {
+export function logOutcome(logger: Logger, { job, outcome }: Finished): void {
   const { settlement, error, reason, cancelReason } = outcome;
   const { name } = job;
   const why = error ?? reason;
   if (why === undefined && !wants(logger, 'info')) return;
   const { id, connectionName: connection, queue, attempts } = job;
   const ended = settlement.outcome;
-  const facts = { job: name, id, connection, queue, attempts, outcome: ended, ms: Math.round(took) };
+  const facts = { job: name, id, connection, queue, attempts, outcome: ended, ms: Math.round(job.took) };
   if (ended === 'completed') return logger.info(facts, `${name} completed`);
   if (ended === 'cancelled') {
     if (cancelReason === undefined) return logger.info(facts, `${name} was cancelled`);
@@ -53,59 +53,34 @@ function atStop({ name, handler }: RunningJob, reason: Error): string {
   return `${name} goes back to its queue at no cost in tries, because the worker stops: ${end}`;
 }
 
-export function logLost(logger: Logger, { job, outcome, took }: Finished): void {
+export function logLost(logger: Logger, { job, outcome }: Finished): void {
   logger.warn(
-    { ...factsOf(job), outcome: 'lost', ms: Math.round(took) },
+    { ...factsOf(job), outcome: 'lost', ms: Math.round(job.took) },
     `${job.name} was lost: its lease had ended and someone else has it, or it is gone from the store; its outcome (${outcome.settlement.outcome}) was refused`,
   );
 }
 
-/** What the store was asked to do, in a sentence about a refused outcome. */
-function askedOf({ job: { name, id }, outcome: { settlement } }: Finished): string {
+/** @param instead what happened in place of what the store refused */
+export function logRefused(
+  logger: Logger,
+  { job, outcome: { settlement } }: Finished,
+  refusal: unknown,
+  instead: 'failed' | 'left',
+): void {
+  const { name, id } = job;
+  const { outcome } = settlement;
   const asked = {
     completed: `remove ${name} ${id} as completed`,
     cancelled: `remove ${name} ${id} as cancelled`,
     released: `return ${name} ${id} to its queue`,
     failed: `keep ${name} ${id} as failed`,
-  };
-  return asked[settlement.outcome];
-}
-
-/** The store refused a job's outcome and took it in another form. */
-export function logRefused(
-  logger: Logger,
-  one: Finished,
-  refusal: unknown,
-  instead: 'kept' | 'buried' | 'carried',
-): void {
-  const { outcome } = one.outcome.settlement;
-  const short = outcome === 'failed' ? 'kept as failed with its error cut short' : 'kept as failed';
-  const form = {
-    kept: short,
-    buried: 'buried where it is',
-    carried: 'written without the job that follows it, which waits in its queue in an onqueue:carry',
-  }[instead];
-  const message = `The store refused to ${askedOf(one)}: it was ${form}. ${errorMessage(refusal)}`;
-  logger.error(factsOfRefusal(one, refusal), message);
-}
-
-export function logHeld(logger: Logger, one: Finished, refusal: unknown): void {
-  logger.error(
-    factsOfRefusal(one, refusal),
-    `The store refuses to ${askedOf(one)}. Other jobs go on; this one stays reserved here, and its outcome is ` +
-      `offered again once a minute. If this worker ends before it is taken, the job runs again. ${errorMessage(refusal)}`,
-  );
-}
-
-function factsOfRefusal({ job, outcome: { settlement } }: Finished, refusal: unknown): object {
+  }[outcome];
+  const kept = outcome === 'failed' ? 'was kept as failed with its error cut short' : 'was kept as failed';
+  const end = instead === 'failed' ? kept : 'runs again when its lease ends';
   const { code } = (refusal ?? {}) as { readonly code?: unknown };
-  return { ...factsOf(job), outcome: settlement.outcome, code, error: errorMessage(refusal) };
-}
-
-export function logLetGo(logger: Logger, { job }: Finished, most: number): void {
   logger.error(
-    factsOf(job),
-    `The outcome of ${job.name} ${job.id} is no longer offered, because the store refuses more than ${most}: the job runs again when its lease ends.`,
+    { ...factsOf(job), outcome, code, error: errorMessage(refusal) },
+    `The store refused to ${asked}: it ${end}. ${errorMessage(refusal)}`,
   );
 }
 

@@ -72,6 +72,8 @@ export class Loop {
   readonly #emptiness: Emptiness | undefined;
 
   readonly #queues: readonly string[];
+  /** What the hooks `starting` and `idle` are told. */
+  readonly #event: { readonly connectionName: string; readonly queue: string };
   /** How many calls may be under way at once, and the most jobs that one of them moves. */
   readonly #most: number;
   readonly #share: number;
@@ -107,6 +109,7 @@ export class Loop {
     const wake = (): void => this.#wake();
     this.#settings = settings;
     this.#queues = settings.queues.map(({ name }) => name);
+    this.#event = { connectionName: connection.name, queue: this.#queues.join(',') };
     this.#most = concurrency < SLOTS_FOR_TWO ? 1 : (connection.callsAtOnce ?? 1);
     this.#share = Math.min(MOST_JOBS, Math.ceil(concurrency / this.#most));
     this.#worthwhile = Math.min(MOST_JOBS, Math.floor(concurrency / this.#most));
@@ -137,7 +140,7 @@ export class Loop {
   stop(reason: 'stopped' | 'uncaught' = 'stopped'): void {
     this.#stop.requested ??= reason;
     this.#runs.stop();
-    this.#stop.begin(this.#runs.open > 0);
+    this.#stop.begin(this.#runs.open.size > 0);
     this.#bell.ring();
   }
 
@@ -157,8 +160,9 @@ export class Loop {
 
   get health(): WorkerHealth {
     const { name, connection, application, options } = this.#settings;
-    const { sinceHeard, isTroubled } = this.#store;
-    const isStuck = (this.#mayAsk && this.#store.isSilent(options.sleep)) || this.#runs.areStuck;
+    const { isTroubled } = this.#store;
+    const sinceHeard = this.#store.sinceHeard();
+    const isStuck = (this.#mayAsk() && this.#store.isSilent(options.sleep)) || this.#runs.areStuck();
     const { glance } = this;
     const { state } = glance;
     const standIns = [...application.drivers].flatMap(({ name, standIn }) =>
@@ -173,7 +177,7 @@ export class Loop {
       connection: connection.name,
       lastPoll: sinceHeard === undefined ? undefined : new Date(application.clock.now() - sinceHeard * 1000),
       sinceLastPoll: sinceHeard,
-      leasesAtRisk: this.#leases.atRisk,
+      leasesAtRisk: this.#leases.atRisk(),
       standIns: Object.fromEntries(standIns),
     };
   }
@@ -185,7 +189,7 @@ export class Loop {
       paused: this.#store.paused,
       running: this.#runs.busy,
       lag: this.#lag.now,
-      outcomes: this.#settler.counts,
+      outcomes: { ...this.#settler.counts },
     };
   }
 
@@ -242,18 +246,22 @@ export class Loop {
   }
 
   #work(): StopReason | undefined | Promise<StopReason | undefined> {
-    this.#tellTime();
+    // Read once per step. A step that found nothing to ask, and then saw a moment as passed when it sets its timer, would neither
+    // ask nor wait, and the worker would stand still.
+    const now = this.#settings.application.clock.monotonic();
+    if (now >= this.#nextLook) this.#lookAgain();
+    this.#veto.tellTime(now);
     const asked = this.#stop.reason(this.#runs.started);
     if (asked !== undefined) return asked;
-    if (this.#isSettled) this.#runs.startHeld();
+    if (this.#isSettled()) this.#runs.startHeld();
     // A synchronous job has ended by now and has to be settled.
-    if (!this.#isSettled) return this.#goOn();
-    const isOver = this.#isOnceOver;
+    if (!this.#isSettled()) return this.#goOn();
+    const isOver = now >= this.#onceUntil();
     if (isOver || this.#emptiness !== undefined) {
       // A veto counts as an empty queue, as in Laravel: a worker that is held back can still end when it has nothing to do.
       if (isOver || this.#veto.isVetoed) return 'empty';
       if (!this.#haveAskedAll) this.#lookAgain();
-      if (!(this.#mayHaveMore && this.#free > 0) && !this.#store.isPausing) return this.#count(this.#emptiness!);
+      if ((this.#hasMore === 'no' || this.#free() <= 0) && !this.#store.isPausing) return this.#count(this.#emptiness!);
     }
     return this.#runs.stuck() ?? this.#goOn();
   }
@@ -263,26 +271,22 @@ export class Loop {
     return this.#underWay > 0 ? undefined : this.#rest();
   }
 
-  /**
-   * Reads the clock, once per step. If a step found nothing to ask, and then saw a moment as passed when it sets its timer, it
-   * would neither ask nor wait, and the worker would stand still.
-   */
-  #tellTime(): void {
-    const now = this.#settings.application.clock.monotonic();
-    if (now >= this.#nextLook) this.#lookAgain();
-    this.#veto.tellTime(now);
+  // A worker with `once` does not give up before it has seen its queues: the first look may come late.
+  #onceUntil(): Milliseconds {
+    const hasLooked = this.#store.heardAt !== undefined || this.#veto.isVetoed;
+    return hasLooked ? this.#stop.onceUntil : Infinity;
   }
 
   /** Sends all calls that are due. */
   #exchangeAll(): void {
     if (this.#wait?.limit === 1) {
-      if (this.#mayHaveMore || this.#runs.ended > 0) this.#wait.end.abort();
+      if (this.#hasMore !== 'no' || this.#runs.ended.length > 0) this.#wait.end.abort();
       return;
     }
     while (this.#underWay < this.#most && !this.#store.isPausing) {
       const isFirst = this.#underWay === 0;
       const limit = this.#limit();
-      const ended = Math.min(this.#runs.ended, this.#share);
+      const ended = Math.min(this.#runs.ended.length, this.#share);
       // A second call costs as much as the first, so we send it only if there are jobs and its whole share of the slots is
       // free.
       const least = isFirst ? 1 : this.#worthwhile;
@@ -296,9 +300,9 @@ export class Loop {
   }
 
   #limit(): number {
-    if (!this.#mayHaveMore || !this.#mayAsk) return 0;
+    if (this.#hasMore === 'no' || !this.#mayAsk()) return 0;
     const left = this.#settings.options.maxJobs - this.#runs.started;
-    return Math.max(Math.min(Math.min(this.#free, left) - this.#asked, this.#share, this.#runs.mostAtOnce), 0);
+    return Math.max(Math.min(Math.min(this.#free(), left) - this.#asked, this.#share, this.#runs.mostAtOnce), 0);
   }
 
   async #exchange(limit: number): Promise<void> {
@@ -362,7 +366,7 @@ export class Loop {
     for (const one of reply.setAside) this.#settler.setAside(one);
     this.#haveAskedAll = (asked.unasked?.size ?? 0) === 0;
     if (reply !== LOOK_AGAIN && this.#store.heard(reply, asked.unasked)) this.#stop.requested ??= 'restart';
-    return this.#stop.isEnding ? this.#giveBack(reply) : this.#take(reply, asked);
+    return this.#stop.isEnding() ? this.#giveBack(reply) : this.#take(reply, asked);
   }
 
   // These were asked for before the end. Once the loop has ended, nobody would renew their leases or settle them.
@@ -396,11 +400,11 @@ export class Loop {
 
   /** Sleeps until something happens, a moment comes, or the store has something. */
   #rest(): undefined {
-    const isIdle = this.#mayAsk && !this.#mayHaveMore && !this.#store.isPausing;
-    const onceUntil = this.#runs.open === 0 && this.#hasLooked ? this.#stop.onceUntil : Infinity;
+    const isIdle = this.#mayAsk() && this.#hasMore === 'no' && !this.#store.isPausing;
+    const onceUntil = this.#runs.open.size === 0 ? this.#onceUntil() : Infinity;
     if (isIdle) this.#tellIdle();
     else this.#endWait();
-    const limit = isIdle && this.#mayBeHanded ? 1 : 0;
+    const limit = isIdle && this.#mayBeHanded() ? 1 : 0;
     // The store itself ends a wait that may bring a job; nothing else is asked meanwhile.
     const nextLook = isIdle && limit === 0 ? this.#nextLook : Infinity;
     this.#ringAt(Math.min(this.#stop.endsAt, onceUntil, this.#veto.until, nextLook));
@@ -412,10 +416,10 @@ export class Loop {
    * Whether the store may hand out a job the moment it arrives. Only while no handler can block the event loop, not even that
    * of another worker in this process: a job that the store has handed out belongs to nobody until we read it.
    */
-  get #mayBeHanded(): boolean {
+  #mayBeHanded(): boolean {
     const { options, application } = this.#settings;
     const isAsked = options.stopWhenEmpty || options.once || application.hooks.has('looping');
-    return !isAsked && workers === 1 && this.#runs.busy + this.#runs.size + this.#leases.atRisk === 0;
+    return !isAsked && workers === 1 && this.#runs.busy + this.#unsettled() + this.#leases.atRisk() === 0;
   }
 
   #waitInStore(limit: 0 | 1): void {
@@ -487,7 +491,7 @@ export class Loop {
   // Once each time that jobs run out. Nobody waits for the hooks.
   #tellIdle(): void {
     const { started } = this.#runs;
-    if (!this.#isSettled || started === this.#idleAfter) return;
+    if (!this.#isSettled() || started === this.#idleAfter) return;
     this.#idleAfter = started;
     void callFrom(this, () => this.#settings.application.hooks.emit('idle', this.#event));
   }
@@ -496,13 +500,13 @@ export class Loop {
   async #count(emptiness: Emptiness): Promise<StopReason | undefined> {
     let isEmpty = false;
     const look = async (): Promise<void> => {
-      const nextLook = this.#mayHaveMore ? undefined : this.#nextLook;
+      const nextLook = this.#hasMore !== 'no' ? undefined : this.#nextLook;
       if (!(await emptiness.holds(nextLook, this.#store.paused))) return;
       // No count includes a job that the store has just handed to the wait. After the end of the wait, a last look decides.
       const wait = this.#wait;
       this.#endWait();
       await wait?.over;
-      isEmpty = wait === undefined || this.#free <= 0;
+      isEmpty = wait === undefined || this.#free() <= 0;
       if (!isEmpty) this.#lookAgain();
     };
     try {
@@ -516,23 +520,24 @@ export class Loop {
   // Runs finish and are settled; after `stop()` only within the grace, and then they are given back.
   #drain(): true | undefined {
     this.#runs.giveHeldBack();
-    if (this.#unsettled + this.#calls === 0 || this.#stop.isOver) return true;
+    if (this.#unsettled() + this.#calls() === 0 || this.#stop.isOver) return true;
     // Only a reserve is left: a store that stands still must not hold up the end.
-    if (this.#unsettled === 0) this.#stop.begin(this.#settler.announcing > 0);
-    while (this.#underWay < this.#most && !this.#store.isPausing && this.#runs.ended > 0) void this.#exchange(0);
+    if (this.#unsettled() === 0) this.#stop.begin(this.#settler.announcing > 0);
+    while (this.#underWay < this.#most && !this.#store.isPausing && this.#runs.ended.length > 0) void this.#exchange(0);
     return undefined;
   }
 
   async #finish(): Promise<void> {
     const { connection, application } = this.#settings;
-    const { open, ended } = this.#runs;
-    const unstored = this.#unsettled + this.#settler.held - open;
+    const open = this.#runs.open.size;
+    const unstored = this.#unsettled() - open;
     if (open + unstored > 0) {
-      const silence = unstored > ended ? 'the store has not answered' : 'there was no time left to do so';
-      const why = this.#store.lastMessage ?? this.#settler.lastRefusal ?? silence;
+      const silence =
+        unstored > this.#runs.ended.length ? 'the store has not answered' : 'there was no time left to do so';
+      const why = this.#store.lastMessage ?? silence;
       logUnsettled(application.logger, connection.name, open, unstored, why);
     }
-    if (this.#unsettled > 0) return;
+    if (this.#unsettled() > 0) return;
     // Only the user's hooks are left. They too have a deadline, even if nobody called stop().
     this.#stop.begin(true);
     await this.#stop.within(this.#settler.announced());
@@ -555,44 +560,27 @@ export class Loop {
     this.#bell.ring();
   }
 
-  get #mayHaveMore(): boolean {
-    return this.#hasMore !== 'no';
-  }
-
   /** Free slots. A call under way may fill some of them. */
-  get #free(): number {
+  #free(): number {
     return this.#settings.options.concurrency - this.#runs.busy - this.#settler.announcing;
   }
 
-  get #mayAsk(): boolean {
-    return this.#free > 0 && !this.#veto.isHeldBack && this.#runs.takesMore;
+  #mayAsk(): boolean {
+    return this.#free() > 0 && this.#veto.until === Infinity && this.#runs.takesMore();
   }
 
   /** Calls that may bring jobs. */
-  get #calls(): number {
+  #calls(): number {
     return this.#underWay + (this.#wait?.limit ?? 0);
   }
 
   // Everything known is stored and announced: ending now leaves nothing behind but handlers that were given up.
-  get #isSettled(): boolean {
-    return this.#calls + this.#unsettled + this.#settler.announcing === 0;
+  #isSettled(): boolean {
+    return this.#calls() + this.#unsettled() + this.#settler.announcing === 0;
   }
 
-  get #unsettled(): number {
-    return this.#runs.size + this.#settler.unanswered;
-  }
-
-  get #event(): { readonly connectionName: string; readonly queue: string } {
-    return { connectionName: this.#settings.connection.name, queue: this.#queues.join(',') };
-  }
-
-  // A worker with `once` does not give up before it has seen its queues: the first look may come late.
-  get #hasLooked(): boolean {
-    return this.#store.sinceHeard !== undefined || this.#veto.isVetoed;
-  }
-
-  get #isOnceOver(): boolean {
-    const { onceUntil } = this.#stop;
-    return onceUntil < Infinity && this.#hasLooked && this.#settings.application.clock.monotonic() >= onceUntil;
+  #unsettled(): number {
+    const { open, ended, settling } = this.#runs;
+    return open.size + ended.length + settling + this.#settler.unanswered;
   }
 }

@@ -31,6 +31,7 @@ import {
   laravelJob,
   maxAttemptsExceeded,
   maxExceptionsExceeded,
+  outcomeRefused,
   poisonJob,
   unknownJob,
 } from './errors';
@@ -316,17 +317,25 @@ function joined(next: Onward, job: RunningJob): Onward {
   return { ...next, entry: { ...next.entry, payload: withTies(payload, ties), ties } };
 }
 
-/**
- * The same outcome with its follower in a carrier, for a store that refused the follower in another queue: the carrier waits
- * until that queue takes it. Undefined if a carrier would change nothing.
- */
-export function carriedOutcome(outcome: Outcome, job: RunningJob, application: Following): Outcome | undefined {
-  const next = nextOf(outcome, job);
-  // A carrier would count in the batch in place of its job, and leave the batch before the job joins.
-  if (next === undefined || job.tie !== undefined) return undefined;
-  if (next.connection !== job.connectionName || next.queue === job.queue) return undefined;
-  return withNext([carrierOf(next, job, application)], outcome, job, application);
+/** Characters kept of an exception that may be what the store refuses: too long, or in characters that it does not have. */
+const SHORT = 500;
+
+/** The outcome of a job whose own outcome the store refuses: it fails, with short plain texts. */
+export function refusedOutcome(refused: Outcome, job: RunningJob, refusal: unknown, application: Following): Outcome {
+  const { settlement } = refused;
+  const isFailed = settlement.outcome === 'failed';
+  const error = isFailed
+    ? refused.error!
+    : outcomeRefused(job.name, job.id, settlement.outcome === 'released' ? 'released' : 'completed', refusal);
+  const counters = 'counters' in settlement ? settlement.counters : job.reservation.counters;
+  const outcome = followed(failed(job, error, counters), job, application);
+  if (outcome.settlement.outcome !== 'failed') return outcome;
+  const { failure } = outcome.settlement;
+  const short = { ...failure, name: plain(failure.name), exception: plain(failure.exception) };
+  return { ...outcome, settlement: { ...outcome.settlement, failure: short } };
 }
+
+const plain = (text: string): string => text.slice(0, SHORT).replaceAll(/[^\n -~]/gu, '?');
 
 function withNext(next: readonly Onward[], outcome: Outcome, job: RunningJob, application: Following): Outcome {
   const { capabilities } = application.driver(job.connectionName);

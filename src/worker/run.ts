@@ -53,34 +53,9 @@ export interface ExecutorSettings {
   readonly starting?: (() => void) | undefined;
 }
 
-/**
- * One step of a run. Returns an outcome if it ends the run, a promise (which never rejects) if the next step has to wait for
- * it, or `LATER` if the step itself continues the run. With synchronous hooks and handlers no step waits.
- */
-type Step = (this: Executor, job: RunningJob) => Outcome | Promise<void> | typeof LATER | undefined;
-
-const LATER = Symbol('later');
-
 const MOST_CRASHED = 10_000;
 
 export class Executor {
-  /** The steps of a run, in order. */
-  readonly #steps: readonly Step[] = [
-    // `#goOn` calls each of them on this executor.
-    /* oxlint-disable typescript/unbound-method */
-    this.#confirmLease,
-    this.#refuseUnread,
-    this.#readEnvelope,
-    this.#checkLimits,
-    this.#decode,
-    this.#callBeforeHooks,
-    this.#confirmLease,
-    this.#callHandler,
-    this.#decide,
-    this.#callExceptionHooks,
-    /* oxlint-enable typescript/unbound-method */
-  ];
-
   /** Tells how a run ended. */
   readonly announcer: Announcer;
   readonly #application: Application;
@@ -104,16 +79,38 @@ export class Executor {
     this.announcer = new Announcer(application, settings.defaults, this.#deadlines, settings.caller);
   }
 
-  run(job: RunningJob): Promise<Outcome> {
-    return new Promise((resolve) => {
-      this.start(job, resolve);
-    });
-  }
-
-  /** Like `run`, but without a promise, for the worker: calls `done` once, possibly before it returns. */
-  start(job: RunningJob, done: (outcome: Outcome) => void): void {
-    job.onDone = done;
-    this.#goOn(job);
+  /** Never rejects. With synchronous hooks and handlers, everything has happened when it returns. */
+  async run(job: RunningJob): Promise<Outcome> {
+    const { clock } = this.#application;
+    let outcome: Outcome | undefined;
+    job.startedAt = clock.monotonic();
+    try {
+      const confirmed = this.#confirmed(job);
+      if (confirmed !== undefined) await confirmed;
+      const refused = this.#refused(job);
+      outcome = refused instanceof Promise ? await refused : refused;
+      if (outcome === undefined) {
+        this.#decode(job);
+        const told = this.#tellBefore(job);
+        if (told !== undefined) await told;
+        const stillOurs = this.#confirmed(job);
+        if (stillOurs !== undefined) await stillOurs;
+        // A hook may have ended the job, or it was aborted while we waited for the hooks.
+        const mayStart = job.ending === undefined && job.abortReason === undefined;
+        const returned = mayStart ? this.#callHandler(job) : undefined;
+        if (returned !== undefined) await returned;
+        outcome = this.#decided(job);
+        const heard = this.#tellException(job, outcome);
+        if (heard !== undefined) await heard;
+      }
+    } catch (error) {
+      outcome = this.#notRun(job, error);
+    }
+    outcome = followed(outcome, job, this.#application);
+    job.endedAs = outcome.settlement.outcome;
+    job.took = clock.monotonic() - job.startedAt;
+    job.lease?.end();
+    return outcome;
   }
 
   /** From now on runs no longer wait for the hooks before the outcome: it would be stored too late. */
@@ -135,7 +132,7 @@ export class Executor {
     // Judge by the strictest limit of all jobs first: a text that kills the parser must be alone before we parse it.
     if (mayBePoisonNext(counters, registry)) return true;
     try {
-      this.#readEnvelope(job);
+      this.#read(job);
       const { maxCrashes } = this.#optionsOf(job);
       return maxCrashes > 0 && counters.crashes + 1 >= maxCrashes;
     } catch {
@@ -150,83 +147,51 @@ export class Executor {
    */
   judge(job: RunningJob): Outcome {
     const outcome = followed(outcomeOf(job, this.#application), job, this.#application);
-    job.close(outcome.settlement.outcome);
+    job.endedAs = outcome.settlement.outcome;
     const { connectionName, stray: exception } = job;
     void this.announcer.tell(job, 'exceptionOccurred', { connectionName, job, exception: exception! });
     return outcome;
   }
 
-  #goOn(job: RunningJob): void {
-    for (;;) {
-      const step = this.#steps[job.step];
-      job.step += 1;
-      let result: ReturnType<Step>;
-      try {
-        result = step === undefined ? job.outcome! : step.call(this, job);
-      } catch (error) {
-        result = this.#notRun(job, error);
-      }
-      if (result === LATER) return;
-      if (result instanceof Promise) {
-        void result.then(() => this.#goOn(job));
-        return;
-      }
-      if (result !== undefined) {
-        this.#end(job, result);
-        return;
-      }
-    }
-  }
-
-  #end(job: RunningJob, decided: Outcome): void {
-    const outcome = followed(decided, job, this.#application);
-    job.close(outcome.settlement.outcome);
-    job.onDone!(outcome);
-  }
-
   // If the lease may have ended, the store is asked whether the job is still ours.
-  #confirmLease(job: RunningJob): Promise<void> | undefined {
+  #confirmed(job: RunningJob): Promise<void> | undefined {
     const confirming = job.lease?.confirm();
     return confirming && Promise.race([confirming, new Promise<void>((resolve) => (job.onAbort = () => resolve()))]);
   }
 
-  // Before the payload is parsed: a text that kills the parser must not kill another worker.
-  #refuseUnread(job: RunningJob): Outcome | undefined {
+  // Why the job must not run. What can be said without parsing the payload comes first: a text that kills the parser must not
+  // kill another worker.
+  #refused(job: RunningJob): Outcome | Promise<Outcome> | undefined {
     // This worker was frozen and somebody else has the job, or the job was cancelled, or the worker stops.
     if (job.abortReason instanceof JobCancelledError) return cancelled(job);
     if (job.abortReason !== undefined) return unstarted(job, job.abortReason);
     const { counters } = job.reservation;
-    if (this.#settings.single === true || !isPoisonForAll(counters, this.#application.registry)) return undefined;
-    job.glimpse = glimpseOf(job.reservation.payload);
+    if (this.#settings.single !== true && isPoisonForAll(counters, this.#application.registry)) {
+      job.glimpse = glimpseOf(job.reservation.payload);
+      return isCancelled(job) ? cancelled(job) : failed(job, poisonJob(job.name, job.id, counters.crashes));
+    }
+    const envelope = this.#read(job);
     if (isCancelled(job)) return cancelled(job);
-    return failed(job, poisonJob(job.name, job.id, counters.crashes));
-  }
-
-  #readEnvelope(job: RunningJob): undefined {
-    job.envelope ??= decodeEnvelope(job.reservation.payload);
-    job.definition = job.envelope.definitionIn(this.#application.registry);
-  }
-
-  #checkLimits(job: RunningJob): Outcome | typeof LATER | undefined {
-    if (isCancelled(job)) return cancelled(job);
-    const envelope = job.envelope!;
     const reason = onlyInLaravel(envelope, job.definition);
     // Laravel's workers can run it: sharing a queue is no reason to fail it.
     if (reason !== undefined) return this.#notYet(job, laravelJob(job.name, job.id, reason), false);
     if (job.definition === undefined) return this.#ofUnknownName(job, envelope);
     const options = (job.options = this.#optionsOf(job));
-    job.maxTries = options.tries;
-    const { counters } = job.reservation;
     const now = storeNow(job, this.#application);
     const refusal = refusalOf(job, counters, options, now);
     if (refusal === undefined || !hasLastError(refusal, counters)) return refusal && failed(job, refusal);
-    void this.#application
+    return this.#application
       .lastErrorOf(job, counters)
-      .then((last) => this.#end(job, failed(job, refusalOf(job, counters, options, now, last)!)));
-    return LATER;
+      .then((last) => failed(job, refusalOf(job, counters, options, now, last)!));
   }
 
-  #decode(job: RunningJob): undefined {
+  #read(job: RunningJob): Envelope {
+    const envelope = (job.envelope ??= decodeEnvelope(job.reservation.payload));
+    job.definition = envelope.definitionIn(this.#application.registry);
+    return envelope;
+  }
+
+  #decode(job: RunningJob): void {
     const { registry, logger } = this.#application;
     const envelope = job.envelope!;
     // Logged before the data are decoded: if decoding kills the process, this line is all that is left.
@@ -239,90 +204,95 @@ export class Executor {
     if (job.held !== undefined) checkAdapters(job.held, this.#application);
   }
 
-  #callBeforeHooks(job: RunningJob): Promise<void> | undefined {
-    this.#tellRecovery(job);
-    const { connectionName } = job;
-    return this.#heard(this.announcer.tell(job, 'before', { connectionName, job }));
+  #tellBefore(job: RunningJob): Promise<void> | undefined {
+    if (job.reservation.counters.crashes > 0) this.#tellRecovery(job);
+    if (!this.#application.hooks.has('before')) return undefined;
+    return this.#heard(this.announcer.tell(job, 'before', { connectionName: job.connectionName, job }));
   }
 
-  // The run goes on when the handler returns, or when it was aborted and has not returned within the grace.
-  #callHandler(job: RunningJob): typeof LATER | undefined {
-    // A hook has ended the job, or it was aborted while we waited for the hooks.
-    if (job.ending !== undefined || job.abortReason !== undefined) return undefined;
+  // Undefined if the handler has returned already. Resolves when it returns, or when it was aborted and has not returned within
+  // the grace.
+  #callHandler(job: RunningJob): Promise<void> | undefined {
     const { timeout } = job.options!;
-    job.deadline = new Deadline(() => this.#expired(job));
-    job.onAbort = (grace) => this.#aborted(job, grace);
+    const { clock, logger } = this.#application;
+    let givenUpAt: Milliseconds = Infinity;
+    let isGivenUp = false;
+    let goOn: (() => void) | undefined;
+    // Expires first when the timeout ends, and then when the grace does.
+    const deadline = new Deadline(() => {
+      if (givenUpAt === Infinity) {
+        return job.abort(new JobTimedOutError(job.name, job.id, timeout), this.#settings.grace);
+      }
+      isGivenUp = true;
+      goOn?.();
+    });
+    // A second abort, such as a cancellation after a timeout, gives the handler no more time.
+    job.onAbort = (grace) => {
+      const at = clock.monotonic() + grace * 1000;
+      if (at >= givenUpAt) return;
+      givenUpAt = at;
+      this.#deadlines.set(deadline, grace * 1000);
+    };
     if (timeout > 0) {
       this.#foresee(job);
-      this.#deadlines.set(job.deadline, timeout * 1000);
+      this.#deadlines.set(deadline, timeout * 1000);
     }
     job.handler = 'running';
     this.#settings.starting?.();
-    logStart(this.#application.logger, job);
+    logStart(logger, job);
     // Whoever dispatched a job to `sync` waits for it.
-    const caller = this.#settings.single === true ? undefined : job;
-    callHandle(this.#application, job, caller, (thrown) => this.#cameBack(job, thrown));
-    return LATER;
-  }
-
-  #cameBack(job: RunningJob, thrown: Error | undefined): void {
-    job.handler = 'came-back';
-    if (!job.closed) {
-      // While the run waits for its hooks, the end of the grace would end it a second time.
-      this.#deadlines.remove(job.deadline!);
-      job.thrown = thrown;
-      this.#goOn(job);
-      return;
+    const returned = callHandle(this.#application, job, this.#settings.single === true ? undefined : job);
+    const cameBack = (thrown: Error | undefined): void => {
+      job.handler = 'came-back';
+      if (job.endedAs === undefined) {
+        // While the run waits for its hooks, the end of the grace would end it a second time.
+        this.#deadlines.remove(deadline);
+        job.thrown = thrown;
+        return goOn?.();
+      }
+      // Its outcome was recorded without the handler.
+      if (thrown !== undefined && thrown !== job.abortReason) this.#reportIgnored(job, thrown);
+      job.onLateReturn?.();
+    };
+    if (!(returned instanceof Promise)) {
+      cameBack(returned);
+      return undefined;
     }
-    // Its outcome was recorded without the handler.
-    if (thrown !== undefined && thrown !== job.abortReason) this.#reportIgnored(job, thrown);
-    job.onLateReturn?.();
+    void returned.then(cameBack);
+    return new Promise((resolve) => {
+      goOn = resolve;
+      if (isGivenUp) resolve();
+    });
   }
 
-  // A second abort, such as a cancellation after a timeout, gives the handler no more time.
-  #aborted(job: RunningJob, grace: Seconds): void {
-    const at = this.#application.clock.monotonic() + grace * 1000;
-    if (at >= job.givenUpAt) return;
-    job.givenUpAt = at;
-    this.#deadlines.set(job.deadline!, grace * 1000);
-  }
-
-  // Expires first when the timeout ends, and then when the grace does.
-  #expired(job: RunningJob): void {
-    if (job.givenUpAt === Infinity) {
-      const { timeout } = job.options!;
-      return job.abort(new JobTimedOutError(job.name, job.id, timeout), this.#settings.grace);
-    }
-    this.#goOn(job);
-  }
-
-  #decide(job: RunningJob): undefined {
+  #decided(job: RunningJob): Outcome {
     const { thrown } = job;
+    let outcome: Outcome;
     try {
       const isIgnored = job.stray === undefined ? job.ending !== undefined && !isOwnFailure(job) : thrown !== job.stray;
       if (thrown !== undefined && isIgnored) this.#reportIgnored(job, thrown);
-      job.outcome = outcomeOf(job, this.#application);
+      outcome = outcomeOf(job, this.#application);
     } catch (error) {
-      job.outcome = failed(job, toError(error));
+      outcome = failed(job, toError(error));
     }
-    job.isFinal = job.outcome.settlement.outcome !== 'completed';
+    job.isFinal = outcome.settlement.outcome !== 'completed';
     // From here on the outcome is final, for the hooks too.
-    job.close(job.outcome.settlement.outcome);
+    job.endedAs = outcome.settlement.outcome;
+    return outcome;
   }
 
-  #callExceptionHooks(job: RunningJob): Promise<void> | undefined {
-    const { connectionName, outcome } = job;
+  #tellException(job: RunningJob, { error }: Outcome): Promise<void> | undefined {
     const isThrown = job.ending === undefined || job.stray !== undefined || isOwnFailure(job);
-    const exception = isThrown ? outcome!.error : undefined;
-    if (exception === undefined) return undefined;
-    return this.#heard(this.announcer.tell(job, 'exceptionOccurred', { connectionName, job, exception }));
+    if (error === undefined || !isThrown) return undefined;
+    const { connectionName } = job;
+    return this.#heard(this.announcer.tell(job, 'exceptionOccurred', { connectionName, job, exception: error }));
   }
 
   #tellRecovery(job: RunningJob): void {
     const { lease: silence } = this.#settings;
     const { crashes } = job.reservation.counters;
     // Each crash is news to a worker only once.
-    if (crashes === 0 || silence === undefined || this.#crashes.get(job.id) === crashes) return;
+    if (silence === undefined || this.#crashes.get(job.id) === crashes) return;
     this.#crashes.set(job.id, crashes);
     tellObservers(this.#application, job, (observer) => observer.recovered?.(job, job.reservation));
     // For a job that runs apart, the log has just said why.

@@ -69,6 +69,8 @@ export interface Lease {
    * Resolves once the store has answered, at the latest when the run is aborted. Undefined if there is nothing to ask.
    */
   confirm(): Promise<void> | undefined;
+  /** The run has an outcome, which is not stored yet: it cannot time out any more. */
+  end(): void;
 }
 
 let runs = 0;
@@ -82,8 +84,11 @@ export class RunningJob extends JobContext implements DenseSetMember {
   readonly connectionName: string;
   readonly queue: string;
   readonly attempts: number;
+  readonly fence: number;
   /** By the monotonic clock. 0 if it was not started yet. */
   startedAt: Milliseconds = 0;
+  /** How long it ran. */
+  took: Milliseconds = 0;
   /** Set once the payload was read. */
   envelope: Envelope | undefined;
   /** Set if the job ends without its payload being parsed. */
@@ -102,14 +107,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
   options: RunOptions | undefined;
   /** What `handle` threw. Undefined also while it runs. */
   thrown: Error | undefined;
-  /** Set once the outcome is decided. */
-  outcome: Outcome | undefined;
   /** For the job's own methods; set by the executor. */
   application: Application | undefined;
-  /** The next step of the run; the executor's. */
-  step = 0;
-  /** Called once with the outcome; the executor's. */
-  onDone: ((outcome: Outcome) => void) | undefined;
   /** What `handle` returned, for `dispatchSync`. */
   value: unknown;
   /** Why the run was aborted, if it was. */
@@ -118,18 +117,14 @@ export class RunningJob extends JobContext implements DenseSetMember {
   stray: Error | undefined;
   /** Its outcome can no longer change: it is not a success, or is on its way to the store. */
   isFinal = false;
+  /** How it has ended, once that is final: later calls of the job change nothing. */
+  endedAs: Settlement['outcome'] | undefined;
   /** It runs alone in its worker, because its next crash would be its last. */
   isApart = false;
   /** Also `running` after the outcome was recorded without the handler: its slot is not free. */
   handler: 'not-called' | 'running' | 'came-back' = 'not-called';
   /** `handle()` was called. Until then a release costs no try. */
   isHandled = false;
-  /** Set once the options are known. */
-  maxTries: number | undefined;
-  /** The deadline of its handler; the executor's. */
-  deadline: Deadline | undefined;
-  /** When the outcome will be recorded without the handler. Finite once the run was aborted with a grace. */
-  givenUpAt: Milliseconds = Infinity;
   /** The clock that judges its moments. Undefined: our own. */
   readonly storeClock: StoreClock | undefined;
   /** Set by the lease keeper. Undefined if there is no lease, or it is no longer ours. */
@@ -142,9 +137,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
   #controller: AbortController | undefined;
   #stopController: AbortController | undefined;
   #stopReason: Error | undefined;
-  #endedAs: Settlement['outcome'] | undefined;
   #givenId: string | undefined;
-  #closed = false;
   #links: readonly ChainLink[] | undefined;
   #tie: BatchTie | null | undefined;
   #batch: RunningBatch | undefined;
@@ -156,6 +149,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
     this.connectionName = connectionName;
     this.queue = reservation.queue;
     this.attempts = reservation.counters.attempts;
+    this.fence = fenceOf(reservation.counters);
   }
 
   /** If the payload has no id or cannot be read, the id that it would have among the failed jobs. */
@@ -168,8 +162,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
     return definition?.name ?? envelope?.name ?? this.glimpse?.name ?? UNREADABLE_NAME;
   }
 
-  get fence(): number {
-    return fenceOf(this.reservation.counters);
+  get maxTries(): number | undefined {
+    return this.options?.tries;
   }
 
   get payload(): Readonly<Record<string, unknown>> {
@@ -186,15 +180,15 @@ export class RunningJob extends JobContext implements DenseSetMember {
   }
 
   get isReleased(): boolean {
-    return this.ending?.kind === 'released' || this.#endedAs === 'released';
+    return this.ending?.kind === 'released' || this.endedAs === 'released';
   }
 
   get isDeleted(): boolean {
-    return this.ending?.kind === 'deleted' || this.#endedAs === 'completed';
+    return this.ending?.kind === 'deleted' || this.endedAs === 'completed';
   }
 
   get hasFailed(): boolean {
-    return this.ending?.kind === 'failed' || this.#endedAs === 'failed';
+    return this.ending?.kind === 'failed' || this.endedAs === 'failed';
   }
 
   /** Whether the job ever looked at its signal. If not, it cannot have stopped early because of it. */
@@ -226,7 +220,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
 
   progress(value: number, text?: string): void {
     const progress = checkedProgress(this.name, value, text);
-    if (!this.#closed && this.application !== undefined)
+    if (this.endedAs === undefined && this.application !== undefined)
       tellObservers(this.application, this, (observer) => observer.progressed?.(this, progress));
   }
 
@@ -284,7 +278,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
    * the handler.
    */
   abort(reason: Error, grace: Seconds): void {
-    if (this.#closed) return;
+    if (this.endedAs !== undefined) return;
     if (this.abortReason === undefined) {
       this.abortReason = reason;
       this.#controller?.abort(reason);
@@ -295,7 +289,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
 
   /** The worker stops. The job may go on until its signal aborts. */
   stop(reason: Error): void {
-    if (this.#closed) return;
+    if (this.endedAs !== undefined) return;
     this.#stopReason ??= reason;
     this.#stopController?.abort(this.#stopReason);
   }
@@ -308,22 +302,12 @@ export class RunningJob extends JobContext implements DenseSetMember {
     return true;
   }
 
-  get closed(): boolean {
-    return this.#closed;
-  }
-
-  /** The outcome is final: later calls of the job change nothing. */
-  close(endedAs: Settlement['outcome']): void {
-    this.#endedAs = endedAs;
-    this.#closed = true;
-  }
-
   #linksOf(jobs: readonly object[]): readonly ChainLink[] {
     return this.application?.encoder.links(jobs, this.connectionName) ?? [];
   }
 
   #follow(links: readonly ChainLink[]): void {
-    if (this.#closed) return;
+    if (this.endedAs !== undefined) return;
     if (this.tie !== undefined) this.#checkCounted(links);
     this.application?.encoder.checkRest({ links, caught: this.envelope?.chain.caught }, this.connectionName, this.name);
     this.#links = links;
@@ -344,7 +328,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
   }
 
   #end(ending: Ending): void {
-    if (!this.#closed) this.ending ??= ending;
+    if (this.endedAs === undefined) this.ending ??= ending;
   }
 }
 
@@ -379,7 +363,7 @@ export class RunningBatch implements JobBatch {
     // This job's outcome does not count in the batch, so it cannot keep the batch open.
     if (this.#job.tie === undefined)
       throw invalidBatch(jobs, 'a job that the batch has sent adds to it by addNow(): add() is for its members.');
-    if (this.#job.closed) return;
+    if (this.#job.endedAs !== undefined) return;
     for (const member of this.#application.batchMembers(this.#reference, jobs)) this.added.push(member);
   }
 

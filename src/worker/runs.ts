@@ -27,18 +27,10 @@ import { Suspect } from './suspect';
 export class Finished {
   readonly job: RunningJob;
   readonly outcome: Outcome;
-  /** How long it ran. */
-  readonly took: Milliseconds;
 
-  constructor(job: RunningJob, outcome: Outcome, took: Milliseconds) {
+  constructor(job: RunningJob, outcome: Outcome) {
     this.job = job;
     this.outcome = outcome;
-    this.took = took;
-  }
-
-  /** The same run, with another outcome. */
-  endingAs(outcome: Outcome): Finished {
-    return new Finished(this.job, outcome, this.took);
   }
 }
 
@@ -51,16 +43,25 @@ interface RunsParts {
   readonly bell: { readonly ring: () => void; readonly wake: () => void };
 }
 
+/** The public numbers are for the loop to read; only `Runs` writes them. */
 export class Runs {
+  /** How many runs were started in all. */
+  started = 0;
+  /** Slots in use. */
+  busy = 0;
+  /** Runs with an outcome that is not on its way yet. */
+  readonly ended: Finished[] = [];
+  /** Outcomes on their way. */
+  settling = 0;
+  /** How many jobs may come at once. Jobs that crashed together come back together, and all but one would be given back. */
+  mostAtOnce = Infinity;
+  /** Runs without an outcome. */
+  readonly open = new DenseSet<RunningJob>();
+
   readonly #settings: WorkerSettings;
   readonly #parts: RunsParts;
-  readonly #open = new DenseSet<RunningJob>();
-  readonly #suspect: Suspect;
-  #mostAtOnce = Infinity;
-  #ended: Finished[] = [];
-  #started = 0;
-  #settling = 0;
-  #busy = 0;
+  /** Undefined until a job comes on its last chance. */
+  #suspect: Suspect | undefined;
   /** Jobs whose handlers were given up, with the moments at which they began. */
   readonly #givenUp = new Map<RunningJob, Milliseconds>();
   #isStuckTold = false;
@@ -68,82 +69,53 @@ export class Runs {
   constructor(settings: WorkerSettings, parts: RunsParts) {
     this.#settings = settings;
     this.#parts = parts;
-    this.#suspect = new Suspect(settings, {
-      start: (job) => this.#start(job),
-      end: (job, outcome) => this.giveBack(job, outcome),
-      ring: parts.bell.wake,
-    });
-  }
-
-  /** How many runs were started in all. */
-  get started(): number {
-    return this.#started;
-  }
-
-  /** Runs without an outcome. */
-  get open(): number {
-    return this.#open.size;
-  }
-
-  /** Runs with an outcome that is not on its way yet. */
-  get ended(): number {
-    return this.#ended.length;
-  }
-
-  /** All runs that have to be settled yet. */
-  get size(): number {
-    return this.#open.size + this.#ended.length + this.#settling;
-  }
-
-  /** Slots in use. */
-  get busy(): number {
-    return this.#busy;
   }
 
   /** Jobs whose handlers run. */
   get running(): readonly RunningJob[] {
-    return [...this.#open].filter(({ handler }) => handler === 'running');
+    return [...this.open].filter(({ handler }) => handler === 'running');
   }
 
   /** Whether one of the jobs runs the code that asks. */
   get isCaller(): boolean {
     const caller = callerOf();
-    return [...this.#open].some((job) => job === caller);
+    return [...this.open].some((job) => job === caller);
   }
 
   /** Whether more jobs may come: none while one runs apart from all others or is about to. */
-  get takesMore(): boolean {
-    return this.#suspect.takesMore;
+  takesMore(): boolean {
+    return this.#suspect === undefined || this.#suspect.takesMore;
   }
 
   /** The job on its last chance that waits to run alone. */
   get waiting(): RunningJob | undefined {
-    return this.#suspect.waiting;
-  }
-
-  /** How many jobs may come at once. Jobs that crashed together come back together, and all but one would be given back. */
-  get mostAtOnce(): number {
-    return this.#mostAtOnce;
+    return this.#suspect?.waiting;
   }
 
   /** Starts the jobs of one reserve. Of those on their last chance, keeps the first. True if others went back to its queue. */
   take(jobs: readonly RunningJob[]): boolean {
-    const last = jobs.filter((job) => this.#parts.executor.isLastChance(job));
-    for (const job of jobs) if (!last.includes(job)) this.#start(job);
-    const back = last.filter((job) => !this.#suspect.take(job, this.#open.size));
-    this.#mostAtOnce = last.length === 0 && this.takesMore ? Infinity : 1;
+    const { executor } = this.#parts;
+    let last: RunningJob[] | undefined;
+    for (const job of jobs) {
+      if (job.reservation.counters.crashes > 0 && executor.isLastChance(job)) (last ??= []).push(job);
+      else void this.#run(job);
+    }
+    if (last === undefined && this.#suspect === undefined) return false;
+    const suspect = (this.#suspect ??= this.#newSuspect());
+    const back = last?.filter((job) => !suspect.take(job, this.open.size)) ?? [];
+    this.mostAtOnce = last === undefined && suspect.takesMore ? Infinity : 1;
     for (const job of back) this.giveBack(job);
-    this.#suspect.tell(this.#open.size);
+    suspect.tell(this.open.size);
     return back.length > 0;
   }
 
   /** Starts the waiting job. To be called once everything that ran beside it is settled. */
   startHeld(): void {
-    this.#suspect.startAlone();
+    this.#suspect?.startAlone();
   }
 
   giveHeldBack(): void {
-    const job = this.#suspect.letGo();
+    const job = this.#suspect?.letGo();
     if (job !== undefined) this.giveBack(job);
   }
 
@@ -151,41 +123,47 @@ export class Runs {
   giveBack(job: RunningJob, outcome = unstarted(job)): void {
     // The payload is not parsed: it may be what killed the workers before.
     if (job.envelope === undefined) job.glimpse = glimpseOf(job.reservation.payload);
-    job.close('released');
+    job.endedAs = 'released';
     job.startedAt = this.#settings.application.clock.monotonic();
-    this.#ended.push(new Finished(job, outcome, 0));
+    this.ended.push(new Finished(job, outcome));
   }
 
   /** Takes up to `most` outcomes for one call to the store: they are on their way from here on. */
   depart(most: number): readonly Finished[] {
-    const page = this.#ended.splice(0, endOfPage(this.#ended, textOf, 0, most));
-    this.#settling += page.length;
-    return page.map((finished) => this.#judged(finished));
+    const page = this.ended.splice(0, endOfPage(this.ended, textOf, 0, most));
+    this.settling += page.length;
+    for (const [index, { job, outcome }] of page.entries()) {
+      job.isFinal = true;
+      // An error turned up that the handler had left behind.
+      if (job.stray !== undefined && outcome.error === undefined)
+        page[index] = new Finished(job, this.#parts.executor.judge(job));
+    }
+    return page;
   }
 
   /** The call has ended. `taken` is false if the outcomes have to be settled again. */
   arrive(page: readonly Finished[], taken: boolean): void {
-    this.#settling -= page.length;
-    if (!taken) this.#ended.unshift(...page);
+    this.settling -= page.length;
+    if (!taken) this.ended.unshift(...page);
   }
 
   /** The store did not take these outcomes after all. */
   takeBack(finished: readonly Finished[]): void {
-    this.#ended.push(...finished);
+    this.ended.push(...finished);
   }
 
   /** The worker stops: a job that cannot finish within the grace may save its progress. */
   stop(): void {
-    for (const job of this.#open) job.stop(new WorkerStoppingError(job.name, job.id));
+    for (const job of this.open) job.stop(new WorkerStoppingError(job.name, job.id));
   }
 
   /** The worker stops and waits no longer. */
   interrupt(): void {
-    for (const job of this.#open) job.abort(new WorkerStoppingError(job.name, job.id), ABORT_GRACE);
+    for (const job of this.open) job.abort(new WorkerStoppingError(job.name, job.id), ABORT_GRACE);
     this.#parts.executor.hasten();
   }
 
-  get areStuck(): boolean {
+  areStuck(): boolean {
     return this.#givenUp.size >= this.#settings.options.concurrency;
   }
 
@@ -194,7 +172,7 @@ export class Runs {
    * one.
    */
   stuck(): 'stuck' | undefined {
-    if (!this.areStuck) return undefined;
+    if (this.#givenUp.size < this.#settings.options.concurrency) return undefined;
     const { application, process } = this.#settings;
     const { clock, logger } = application;
     // Somebody replaces a process that ends.
@@ -207,36 +185,27 @@ export class Runs {
     return endsProcess ? 'stuck' : undefined;
   }
 
-  #start(job: RunningJob): void {
-    const { clock } = this.#settings.application;
-    const { executor, leases } = this.#parts;
-    this.#started += 1;
-    this.#busy += 1;
-    this.#open.add(job);
-    const startedAt = (job.startedAt = clock.monotonic());
-    executor.start(job, (outcome) => {
-      this.#open.delete(job);
-      leases.ended(job, outcome);
-      this.#suspect.ended(job);
-      this.#ended.push(new Finished(job, outcome, clock.monotonic() - startedAt));
-      if (job.handler === 'running') this.#giveUp(job, startedAt);
-      else this.#leaveSlot();
-      this.#tellEnd(job, outcome);
-    });
-  }
-
-  #tellEnd(job: RunningJob, outcome: Outcome): void {
+  async #run(job: RunningJob): Promise<void> {
     const { application, options } = this.#settings;
-    const { emptiness, stopping, bell } = this.#parts;
+    const { executor, stopping, emptiness, bell } = this.#parts;
+    this.started += 1;
+    this.busy += 1;
+    this.open.add(job);
+    const outcome = await executor.run(job);
+    this.open.delete(job);
+    this.#suspect?.ended(job);
+    this.ended.push(new Finished(job, outcome));
     if (options.drain && isForOthers(outcome)) emptiness!.leave(job);
+    if (job.handler === 'running') this.#giveUp(job);
+    else this.#leaveSlot();
     // A worker that ends needs no slots, and the line about the outcome says enough.
-    if (job.handler === 'running' && !stopping.isEnding) logStubborn(application.logger, job);
+    if (job.handler === 'running' && !stopping.isEnding()) logStubborn(application.logger, job);
     bell.ring();
   }
 
   // The outcome was recorded without the handler, which still runs.
-  #giveUp(job: RunningJob, startedAt: Milliseconds): void {
-    this.#givenUp.set(job, startedAt);
+  #giveUp(job: RunningJob): void {
+    this.#givenUp.set(job, job.startedAt);
     job.onLateReturn = () => {
       this.#givenUp.delete(job);
       this.#isStuckTold = false;
@@ -246,22 +215,22 @@ export class Runs {
 
   #leaveSlot(): void {
     const { application, options } = this.#settings;
-    const leave = (): void => {
-      this.#busy -= 1;
+    if (options.rest === 0) {
+      this.busy -= 1;
+      return this.#parts.bell.wake();
+    }
+    application.clock.after(options.rest * 1000, () => {
+      this.busy -= 1;
       this.#parts.bell.wake();
-    };
-    if (options.rest === 0) leave();
-    else application.clock.after(options.rest * 1000, leave);
+    });
   }
 
-  // The new outcome if an error turned up that the handler had left behind.
-  #judged(finished: Finished): Finished {
-    const { job, outcome } = finished;
-    job.isFinal = true;
-    if (job.stray === undefined || outcome.error !== undefined) return finished;
-    const judged = this.#parts.executor.judge(job);
-    this.#parts.leases.ended(job, judged);
-    return finished.endingAs(judged);
+  #newSuspect(): Suspect {
+    return new Suspect(this.#settings, {
+      start: (job) => void this.#run(job),
+      end: (job, outcome) => this.giveBack(job, outcome),
+      ring: this.#parts.bell.wake,
+    });
   }
 }
 

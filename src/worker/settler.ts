@@ -20,12 +20,12 @@ import { isStoreAway } from '../connections/errors';
 import { givenBack } from '../connections/kit/connection';
 import { sendOnward, type Onward } from '../connections/entries';
 import type { OutcomeCounts, StoreHealth } from './health';
-import { logLost, logOutcome, logSetAside } from './job-log';
-import { tellEnded } from './observed-run';
+import { logLost, logOutcome, logRefused, logSetAside } from './job-log';
+import { tellEnded } from './announcer';
+import { refusedOutcome } from './outcome';
 import type { WorkerSettings } from './settings';
-import { RefusedOutcomes } from './refused-outcomes';
 import type { RunningJob, Outcome } from './running-job';
-import type { Finished, Runs } from './runs';
+import { Finished, type Runs } from './runs';
 import type { Executor } from './run';
 import type { LeaseKeeper } from './lease/keeper';
 import type { FailedStore, Forgotten } from '../connections/failed-store';
@@ -35,6 +35,9 @@ import { keptResult } from '../job/resolve-options';
 
 /** How soon an outcome is sent again whose server has not answered. */
 const UNANSWERED_PAUSE: Milliseconds = 1000;
+
+/** A store that takes no outcome in either form takes nothing at all if this happens more often in a row. */
+const MOST_REFUSALS = 3;
 
 interface SettlerParts {
   readonly executor: Executor;
@@ -52,13 +55,23 @@ export class Settler {
   /** Undefined if failures are kept in the store of their jobs. */
   readonly #failures: KeptFailures | undefined;
   readonly #cap: FailedCap | undefined;
-  /** Undefined until the store refuses an outcome. */
-  #refused: RefusedOutcomes | undefined;
+  /** Outcomes that were left to their leases since the store last took one. */
+  #refusals = 0;
   /** Jobs whose followers were sent, until they are settled. */
   readonly #sent = new WeakSet<RunningJob>();
   /** Outcomes of a silent server, until they are sent again. */
-  readonly #unanswered = new Map<Finished, Timer>();
-  readonly #counts = { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 };
+  readonly #unanswered = new Set<Timer>();
+  /** Read by the loop. How many jobs are still being told of their outcome: they count as busy, so that slow hooks do not pile up. */
+  announcing = 0;
+  /** Read by the loop. Outcomes under way while others go on: those of a silent server. */
+  unanswered = 0;
+  readonly counts: { -readonly [Kind in keyof OutcomeCounts]: number } = {
+    completed: 0,
+    released: 0,
+    failed: 0,
+    cancelled: 0,
+    lost: 0,
+  };
 
   constructor(settings: WorkerSettings, parts: SettlerParts) {
     this.#settings = settings;
@@ -67,30 +80,6 @@ export class Settler {
     this.#cap = capOf(settings);
     if (failedStore !== undefined && !connection.capabilities.failed)
       this.#failures = new KeptFailures(settings, failedStore);
-  }
-
-  /** How many jobs are still being told of their outcome: they count as busy, so that slow hooks do not pile up. */
-  get announcing(): number {
-    return this.#announcements.size;
-  }
-
-  /** Outcomes under way while others go on: of a silent server, or offered again. */
-  get unanswered(): number {
-    return this.#unanswered.size + (this.#refused?.offered ?? 0);
-  }
-
-  /** Outcomes that the store refuses for good: they are offered now and then, and nobody waits for them. */
-  get held(): number {
-    return this.#refused?.held ?? 0;
-  }
-
-  /** The last refusal's message. */
-  get lastRefusal(): string | undefined {
-    return this.#refused?.lastMessage;
-  }
-
-  get counts(): OutcomeCounts {
-    return { ...this.#counts };
   }
 
   /**
@@ -115,7 +104,9 @@ export class Settler {
     const settlements = kept.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     const reply = await this.#send(ready, settlements, wanted);
     for (const [index, one] of kept.entries()) {
-      if (one.status === 'rejected') this.#notWritten(finished[index]!, one.reason);
+      if (one.status !== 'rejected') continue;
+      const again = isStoreAway(one.reason) ? one.reason : await this.#refused(finished[index]!, one.reason);
+      if (again !== undefined) this.#untaken([finished[index]!], again);
     }
     return reply;
   }
@@ -172,8 +163,7 @@ export class Settler {
 
   /** Leaves outcomes that the store has not taken by now to the ends of their leases. */
   close(): void {
-    this.#refused?.close();
-    for (const timer of this.#unanswered.values()) timer.cancel();
+    for (const timer of this.#unanswered) timer.cancel();
   }
 
   async #send(
@@ -200,15 +190,39 @@ export class Settler {
       try {
         this.#conclude(one, await this.#writeAlone(settlements[index]!));
       } catch (error) {
-        if (isStoreAway(error)) return this.#untaken(finished.slice(index), error);
-        this.#offered.take(one, error);
+        const again = isStoreAway(error) ? error : await this.#refused(one, error);
+        if (again !== undefined) return this.#untaken(finished.slice(index), again);
       }
     }
   }
 
-  #notWritten(one: Finished, error: unknown): void {
-    if (isStoreAway(error)) this.#untaken([one], error);
-    else this.#offered.take(one, error);
+  /**
+   * The store refuses an outcome, but renews the job's lease: so it is the outcome that it refuses. The job fails, with what
+   * fits; if that is refused as well, it is left to its lease. Returns the error if the outcome has to be written again, because
+   * the store is away or takes nothing at all.
+   */
+  async #refused(one: Finished, refusal: unknown): Promise<unknown> {
+    const { connection, lease, application } = this.#settings;
+    const { job, outcome } = one;
+    try {
+      if (!(await isStillOurs(connection, job.reservation, lease))) {
+        this.#conclude(one, 'lost');
+        return undefined;
+      }
+      // It is still cancelled when it comes back.
+      if (outcome.settlement.outcome === 'cancelled') throw refusal;
+      const fitting = new Finished(job, refusedOutcome(outcome, job, refusal, application));
+      const result = await this.#writeAlone(await this.#prepare(fitting));
+      logRefused(application.logger, one, refusal, 'failed');
+      this.#conclude(fitting, result);
+    } catch (error) {
+      if (isStoreAway(error)) return error;
+      this.#refusals += 1;
+      if (this.#refusals > MOST_REFUSALS) return refusal;
+      logRefused(application.logger, one, refusal, 'left');
+      this.#letGo(job);
+    }
+    return undefined;
   }
 
   /**
@@ -221,19 +235,6 @@ export class Settler {
     store.failed(error, finished.length === 0 ? 'reserving' : 'settling');
   }
 
-  /** Refused outcomes that are offered again. */
-  get #offered(): RefusedOutcomes {
-    const { connection } = this.#settings;
-    return (this.#refused ??= new RefusedOutcomes(this.#settings, {
-      write: async (one) => this.#writeAlone(await this.#prepare(one)),
-      bury: connection.buried === undefined ? undefined : (settlement) => this.#writeAlone(settlement),
-      concluded: (one, result) => this.#conclude(one, result),
-      letGo: ({ job }) => this.#letGo(job),
-      untaken: (one, error) => this.#untaken([one], error),
-      held: this.#parts.bell.ring,
-    }));
-  }
-
   async #writeAlone(settlement: Settlement): Promise<SettleResult> {
     const { results } = await this.#settings.connection.exchange([settlement]);
     return results[0]!;
@@ -242,19 +243,19 @@ export class Settler {
   #conclude(one: Finished, result: SettleResult): void {
     if (result === 'unanswered') return this.#askLater(one);
     const { job, outcome } = one;
-    const { application } = this.#settings;
+    const { application, name } = this.#settings;
     const { announcer } = this.#parts.executor;
     const { logger } = application;
-    this.#refused?.taken();
+    this.#refusals = 0;
     this.#letGo(job);
-    if (application.observers.size > 0) tellEnded(this.#settings, one, result);
+    if (application.observers.size > 0) tellEnded(application, name, one, result);
     if (result === 'lost') {
-      this.#counts.lost += 1;
+      this.counts.lost += 1;
       logLost(logger, one);
       this.#announce(this.#failures?.takeBack(job.reservation));
       return this.#announce(announcer.announceLost(job, outcome));
     }
-    this.#counts[outcome.settlement.outcome] += 1;
+    this.counts[outcome.settlement.outcome] += 1;
     logOutcome(logger, one);
     // This may take long if very many are kept: no slot waits for it.
     if (outcome.settlement.outcome === 'failed') void this.#cap?.kept(job.queue);
@@ -263,12 +264,14 @@ export class Settler {
 
   /** One of the store's servers is silent: the others go on. */
   #askLater(one: Finished): void {
-    const sendAgain = (): void => {
-      this.#unanswered.delete(one);
+    const timer = this.#settings.application.clock.after(UNANSWERED_PAUSE, () => {
+      this.#unanswered.delete(timer);
+      this.unanswered -= 1;
       this.#parts.runs.takeBack([one]);
       this.#parts.bell.ring();
-    };
-    this.#unanswered.set(one, this.#settings.application.clock.after(UNANSWERED_PAUSE, sendAgain));
+    });
+    this.#unanswered.add(timer);
+    this.unanswered += 1;
   }
 
   /** The outcome is written, or no longer ours to write. */
@@ -282,9 +285,11 @@ export class Settler {
     if (telling === undefined) return;
     const announcement = telling.finally(() => {
       this.#announcements.delete(announcement);
+      this.announcing -= 1;
       this.#parts.bell.wake();
     });
     this.#announcements.add(announcement);
+    this.announcing += 1;
   }
 }
 

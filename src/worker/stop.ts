@@ -44,7 +44,10 @@ export class Stopping {
   readonly #clock: Clock;
   readonly #interrupt: () => void;
   readonly #over: () => void;
-  readonly #startedAt: Milliseconds;
+  /** When `maxTime` has passed. */
+  readonly endsAt: Milliseconds;
+  /** When `once` has waited long enough. */
+  readonly onceUntil: Milliseconds;
   readonly #timers: Timer[] = [];
   #phase: 'working' | 'ending' | 'over' = 'working';
   #giveUp: () => void = () => undefined;
@@ -61,22 +64,14 @@ export class Stopping {
     this.#clock = clock;
     this.#interrupt = interrupt;
     this.#over = over;
-    this.#startedAt = clock.monotonic();
+    const startedAt = clock.monotonic();
+    this.endsAt = startedAt + options.maxTime * 1000;
+    this.onceUntil = options.once ? startedAt + options.sleep * 1000 : Infinity;
   }
 
   /** No more jobs are started. */
-  get isEnding(): boolean {
+  isEnding(): boolean {
     return this.state !== 'running' || this.requested !== undefined;
-  }
-
-  /** When `maxTime` has passed. */
-  get endsAt(): Milliseconds {
-    return this.#startedAt + this.#options.maxTime * 1000;
-  }
-
-  /** When `once` has waited long enough. */
-  get onceUntil(): Milliseconds {
-    return this.#options.once ? this.#startedAt + this.#options.sleep * 1000 : Infinity;
   }
 
   /** The first stop condition that holds. @param started how many jobs were started */

@@ -6,8 +6,10 @@ export class Veto {
   readonly #settings: WorkerSettings;
   readonly #ring: () => void;
   #asked: 'not yet' | 'under way' | 'answered' | 'allowed' = 'not yet';
-  #isVetoed = false;
-  #until: Milliseconds = Infinity;
+  /** The last answer of the hooks was a veto. */
+  isVetoed = false;
+  /** When the veto ends, by the monotonic clock: the hooks are not asked again until then. Infinity: there is none. */
+  until: Milliseconds = Infinity;
 
   /** @param ring called when the hooks have answered */
   constructor(settings: WorkerSettings, ring: () => void) {
@@ -15,24 +17,9 @@ export class Veto {
     this.#ring = ring;
   }
 
-  /** The last answer of the hooks was a veto. */
-  get isVetoed(): boolean {
-    return this.#isVetoed;
-  }
-
-  /** A veto holds: the hooks are not asked again until it ends. */
-  get isHeldBack(): boolean {
-    return this.#until < Infinity;
-  }
-
-  /** When the veto ends, by the monotonic clock. Infinity: there is none. */
-  get until(): Milliseconds {
-    return this.#until;
-  }
-
   /** An answer holds only for the next step: later the hooks might answer differently. */
   tellTime(now: Milliseconds): void {
-    if (now >= this.#until) this.#until = Infinity;
+    if (now >= this.until) this.until = Infinity;
     if (this.#asked === 'allowed') this.#asked = 'not yet';
     else if (this.#asked === 'answered') this.#asked = 'allowed';
   }
@@ -53,9 +40,9 @@ export class Veto {
     const queue = queues.map(({ name }) => name).join(',');
     const isAllowed = await hooks.allowsReserve({ connectionName: connection.name, queue });
     this.#asked = isAllowed ? 'answered' : 'not yet';
-    this.#isVetoed = !isAllowed;
+    this.isVetoed = !isAllowed;
     // As in Laravel, one second if `sleep` is 0: otherwise the hooks would be asked endlessly.
-    if (!isAllowed) this.#until = clock.monotonic() + (options.sleep || 1) * 1000;
+    if (!isAllowed) this.until = clock.monotonic() + (options.sleep || 1) * 1000;
     this.#ring();
   }
 }

@@ -60,7 +60,7 @@ function tableOf(head: string, rows: readonly Row[]): string {
 const OPTION = 'option | meaning | default';
 const KEY = 'key | meaning | default';
 
-const CONFIGS = 'connections/configs.ts';
+const CONFIGS = 'connections/driver.ts';
 
 /** The words of a page after which a table stands. */
 type Place = readonly [page: string, behind: string, head: string, rows: readonly Row[]];

@@ -217,7 +217,7 @@ it('a stop ends even if the store never answers, and logs what it left', async (
   never.open();
 });
 
-it('a stop logs the error with which the store refused outcomes', async () => {
+it('an outcome that the store refuses in each form is logged once, with its error', async () => {
   await application.bus.dispatch(new Note('a'));
   const refused: Fault = { kind: 'reject', error: new Error('READONLY') };
   for (const call of ['settle', 'exchange'] as const) {
@@ -232,5 +232,5 @@ it('a stop logs the error with which the store refused outcomes', async () => {
   await elapse(10);
   await ended;
 
-  expect(application.log.messages('error').at(-1)).toContain('their outcomes were not stored (READONLY)');
+  expect(application.log.messages('error').at(-1)).toContain('it runs again when its lease ends. READONLY');
 });

@@ -206,7 +206,7 @@ describe('a link that has succeeded', () => {
     expect(application.log.messages('warn').join('\n')).toContain("'other'");
   });
 
-  it('stays completed if the store refuses the next link in its queue: a carrier waits until the store takes it', async () => {
+  it('fails if the store refuses the next link in its queue, and its retry goes on with the chain', async () => {
     let isClosed = true;
     const check = (queues: readonly string[]): void => {
       if (isClosed && queues.includes('closed')) throw new Error('this queue is closed');
@@ -222,15 +222,16 @@ describe('a link that has succeeded', () => {
     const worker = new Worker({ queue: ['default', 'closed'] }, application.manager);
     const ended = worker.run();
     await elapse(application.clock, 10);
-    expect(worker.health().outcomes).toMatchObject({ completed: 1, failed: 0 });
-    expect(application.log.messages('error').join('\n')).toContain('which waits in its queue in an onqueue:carry');
+    expect(worker.health().outcomes).toMatchObject({ completed: 0, failed: 1 });
+    expect(await failed()).toMatchObject([{ exception: expect.stringContaining('this queue is closed') as string }]);
 
     isClosed = false;
-    await elapse(application.clock, 70);
+    await application.manager.failed.retry('all');
+    await elapse(application.clock, 5);
     void worker.stop();
     await elapse(application.clock, 1);
     await ended;
-    expect(ran).toEqual(['a', 'b']);
+    expect(ran).toEqual(['a', 'a', 'b']);
   });
 
   it('stays completed if createPayloadUsing() throws for the next link', async () => {

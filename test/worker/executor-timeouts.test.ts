@@ -80,7 +80,7 @@ describe('a timeout', () => {
 
     const outcome = executor.run(job);
     await application.clock.advance('64s');
-    expect(job.closed).toBe(false);
+    expect(job.endedAs).toBeUndefined();
     await application.clock.advance('1s');
 
     expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
@@ -100,10 +100,10 @@ describe('a timeout', () => {
     jobs[0].abort(new Error('cancelled'), 5);
     jobs[1].abort(new Error('the worker stops'), 0.5);
     await application.clock.advance('500ms');
-    expect(jobs.map(({ closed }) => closed)).toEqual([false, true]);
+    expect(jobs.map(({ endedAs }) => endedAs !== undefined)).toEqual([false, true]);
     await application.clock.advance('1500ms');
 
-    expect(jobs.map(({ closed }) => closed)).toEqual([true, true]);
+    expect(jobs.map(({ endedAs }) => endedAs !== undefined)).toEqual([true, true]);
     gate.open();
     await Promise.all(outcomes);
   });
@@ -113,7 +113,7 @@ describe('a timeout', () => {
     act.behave = () => returned.opened;
     application.manager.hooks.on('exceptionOccurred', () => heard.opened);
     let ends = 0;
-    executor.start(reserved(payloadOf(new Act())), () => (ends += 1));
+    void executor.run(reserved(payloadOf(new Act()))).then(() => (ends += 1));
     await application.clock.advance('60s');
     returned.open();
 
@@ -141,7 +141,11 @@ describe('the outcome foreseen for a run that blocks the event loop', () => {
   async function foreseen(job: object, counters?: Partial<Counters>): Promise<object[]> {
     const running = reserved(payloadOf(job), counters);
     const told: object[] = [];
-    running.lease = { foresee: (within, delay) => told.push({ within, delay }), confirm: () => undefined };
+    running.lease = {
+      foresee: (within, delay) => told.push({ within, delay }),
+      confirm: () => undefined,
+      end: () => undefined,
+    };
     decoding.behave = () => calls.push(`decoded after ${told.length}`);
     act.behave = () => calls.push(`handled after ${told.length}`);
     await executor.run(running);

@@ -111,21 +111,13 @@ export class LeaseKeeper {
   }
 
   /** How many leases are more than half over. */
-  get atRisk(): number {
-    return this.#renewal.atRisk;
-  }
-
-  /** The run is over; its lease is kept until its outcome is stored. */
-  ended(job: RunningJob, { settlement, onward }: Outcome): void {
-    // The thread can store that a job is done, but not what follows it: such a job runs again rather than ending its chain.
-    const isAll = settlement.outcome === 'completed' && settlement.next === undefined && onward === undefined;
-    heldOf(job)?.record.end(isAll);
+  atRisk(): number {
+    return this.#renewal.atRisk();
   }
 
   /** The job is settled: nobody needs its lease any more. */
   drop(job: RunningJob): void {
-    const held = heldOf(job);
-    if (held !== undefined) this.#forget(held);
+    if (job.lease !== undefined) this.#forget(job.lease as HeldJob);
   }
 
   /** Ends within a deadline, and leaves no timer and no thread behind. */
@@ -247,6 +239,10 @@ class HeldJob implements Held, Lease {
   foresee(within: Milliseconds, delay: Seconds): void {
     this.record.foresee(this.#settings.clock.monotonic() + within, delay);
   }
+
+  end(): void {
+    this.record.end();
+  }
 }
 
 async function confirmed(
@@ -260,10 +256,6 @@ async function confirmed(
     await renewal.renewEnded()?.get(reservation.queue)?.catch(report);
     if (isOpen()) await sleep(clock, pauseAfter(tries, BACKOFF), false);
   }
-}
-
-function heldOf(job: RunningJob): HeldJob | undefined {
-  return job.lease as HeldJob | undefined;
 }
 
 // We wait for the handler. If the job is somebody else's by then, the store refuses the outcome; if not, the outcome is

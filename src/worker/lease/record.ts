@@ -19,18 +19,13 @@ const LEASED = 1;
 const WALL_AHEAD = 2;
 const OVERDUE = 3;
 const DELAY = 4;
-const STATE = 5;
-const QUEUE_LENGTH = 6;
-const TOKEN_LENGTH = 7;
-const PAYLOAD_LENGTH = 8;
-const COUNTERS = 10 * Int32Array.BYTES_PER_ELEMENT;
+const QUEUE_LENGTH = 5;
+const TOKEN_LENGTH = 6;
+const PAYLOAD_LENGTH = 7;
+const COUNTERS = 8 * Int32Array.BYTES_PER_ELEMENT;
 const TEXTS = COUNTERS + 5 * Float64Array.BYTES_PER_ELEMENT;
 
 const NOBODY = 0;
-
-const RUNNING = 0;
-const ENDED = 1;
-const COMPLETED = 2;
 
 /** Moments are stored in units of this many milliseconds since the origin: 31 bits last three years. */
 const UNIT = 50;
@@ -78,7 +73,6 @@ export class LeaseRecord {
   /** The thread does not see the job before `show`. */
   begin(leasedAt: Moment): void {
     this.#write(OVERDUE, 0);
-    this.#write(STATE, RUNNING);
     this.#lease(leasedAt);
   }
 
@@ -134,7 +128,7 @@ export class LeaseRecord {
   }
 
   /** When the lease began, or was last renewed. */
-  get leasedAt(): Milliseconds {
+  leasedAt(): Milliseconds {
     return this.#origin + this.#read(LEASED) * UNIT;
   }
 
@@ -144,28 +138,25 @@ export class LeaseRecord {
    */
   age({ monotonic, wall }: Moment): Milliseconds {
     const missed = wall - monotonic - this.#wallAhead - this.#read(WALL_AHEAD) * UNIT;
-    return monotonic - this.leasedAt + Math.max(missed, 0);
+    const leasedAt = this.#origin + this.#read(LEASED) * UNIT;
+    return monotonic - leasedAt + Math.max(missed, 0);
   }
 
   /** The store has renewed the lease in answer to a call sent at `askedAt`. */
   renew(askedAt: Moment): void {
     // A late answer may be older than one that the other side got, or than the job that has the record now.
-    if (askedAt.monotonic >= this.leasedAt) this.#lease(askedAt);
+    if (askedAt.monotonic >= this.#origin + this.#read(LEASED) * UNIT) this.#lease(askedAt);
   }
 
-  /** When the run counts as timed out even if the worker cannot say so. Infinity: never, or not known yet. */
+  /** When the run counts as timed out even if the worker cannot say so. Infinity: never, not known yet, or it has ended. */
   get overdueAt(): Milliseconds {
     const at = this.#read(OVERDUE);
-    return at === 0 || this.#read(STATE) !== RUNNING ? Infinity : this.#origin + at * UNIT;
+    return at === 0 ? Infinity : this.#origin + at * UNIT;
   }
 
   /** Delay of the attempt that follows a timeout. */
   get delay(): Seconds {
     return (this.#read(DELAY) * UNIT) / 1000;
-  }
-
-  get isCompleted(): boolean {
-    return this.#read(STATE) === COMPLETED;
   }
 
   /** Known when the handler is about to start. */
@@ -175,9 +166,9 @@ export class LeaseRecord {
     this.#write(OVERDUE, Math.ceil((overdueAt - this.#origin) / UNIT));
   }
 
-  /** The run has an outcome that is not stored yet. */
-  end(completed: boolean): void {
-    this.#write(STATE, completed ? COMPLETED : ENDED);
+  /** The run has an outcome, which is not stored yet. */
+  end(): void {
+    this.#write(OVERDUE, 0);
   }
 
   // Rounded down, so that the end as we know it is never later than the store's.

@@ -117,7 +117,7 @@ export class LeaseRenewal<H extends Held> {
   }
 
   /** How many leases are more than half over. */
-  get atRisk(): number {
+  atRisk(): number {
     return this.#olderThan(this.#span / 2).length;
   }
 
@@ -162,7 +162,7 @@ export class LeaseRenewal<H extends Held> {
       next = Math.min(next, left);
       if (left <= 0) due.add(held.reservation.queue);
       // By this clock alone: setting the wall clock must not abort all jobs.
-      if (now.monotonic - held.record.leasedAt >= this.#span) ended(held);
+      if (now.monotonic - held.record.leasedAt() >= this.#span) ended(held);
     }
     this.#lookIn(next > 0 ? next : LOOK * this.#span);
     for (const queue of due) if (!this.#renewing.has(queue)) void this.#renewDue(queue);

@@ -10,7 +10,7 @@ const account = (facts: Partial<BlockedFacts>): string =>
     overdue: [job('1')],
     results: ['settled'],
     why: undefined,
-    end: undefined,
+    neighbours: undefined,
     frames: ['blur (/app/images.js:64:36)'],
     ...facts,
   });
@@ -47,8 +47,8 @@ describe('the report on a blocked event loop', () => {
   });
 
   it('says what happened to the other jobs of a process that ends', () => {
-    expect(account({ end: { returned: 2, left: 0 } })).toContain('went back at no cost in tries: 2. Put');
-    expect(account({ end: { returned: 0, left: 3 } })).toContain('jobs that run again when their leases end: 3. Put');
+    expect(account({ neighbours: 0 })).toContain('timed out. The process ends. Put');
+    expect(account({ neighbours: 3 })).toContain('other jobs, which run again when their leases end: 3. Put');
   });
 
   it('names five jobs at most, counting unreadable ones', () => {

@@ -69,11 +69,11 @@ it('a job whose lease has ended is aborted, and is kept if the store later renew
 
   await clock.advance('5s');
   expect(job.abortReason).toBeInstanceOf(LeaseLostError);
-  expect(keeper.atRisk).toBe(1);
+  expect(keeper.atRisk()).toBe(1);
   answer = async () => ['renewed'];
   await Promise.all(keeper.renewEnded()!.values());
 
-  expect(keeper.atRisk).toBe(0);
+  expect(keeper.atRisk()).toBe(0);
   expect(said).toEqual(['away']);
 });
 

@@ -232,24 +232,17 @@ export interface BlockedFacts {
   readonly results: readonly SettleResult[];
   /** Why answers are missing. */
   readonly why: string | undefined;
-  /** Undefined if the process goes on. */
-  readonly end: BlockedEnd | undefined;
+  /** How many other jobs its workers hold, if the process ends. Undefined if it goes on. */
+  readonly neighbours: number | undefined;
   /** Innermost first. Undefined if the stack is out of reach. */
   readonly frames: readonly string[] | undefined;
-}
-
-export interface BlockedEnd {
-  /** Jobs that were given back. */
-  readonly returned: number;
-  /** Jobs without an answer of the store. */
-  readonly left: number;
 }
 
 /**
  * The report about an event loop that stands still: which jobs caused it, what happened to them, and where in the code it
  * was.
  */
-export function blockedAccount({ pid, blocker, overdue, results, why, end, frames }: BlockedFacts): string {
+export function blockedAccount({ pid, blocker, overdue, results, why, neighbours, frames }: BlockedFacts): string {
   const isAlone = overdue.length === 1 && overdue[0]!.id === blocker?.id;
   const where = blocker === undefined || isAlone ? '' : ` in ${nameOf(blocker)},`;
   const names = overdue.slice(0, NAMED).map(nameOf);
@@ -260,7 +253,7 @@ export function blockedAccount({ pid, blocker, overdue, results, why, end, frame
       : frames.map((frame) => `\n    at ${frame}`).join('');
   return (
     `The event loop of process ${pid} stands still${where} past timeout and grace of ${names.join(', ')}: ` +
-    `${fateOf(overdue.length, results, why)}. ${endOf(end)} Put such work into a worker thread or a process.${place}`
+    `${fateOf(overdue.length, results, why)}. ${endOf(neighbours)} Put such work into a worker thread or a process.${place}`
   );
 }
 
@@ -275,10 +268,9 @@ function fateOf(jobs: number, results: readonly SettleResult[], why: string | un
   return met.map(([count, fate]) => (met.length === 1 ? fate : `${count} ${fate}`)).join(', ');
 }
 
-function endOf(end: BlockedEnd | undefined): string {
-  if (end === undefined) return 'The worker goes on when its event loop does.';
-  const left = end.left === 0 ? '' : `; jobs that run again when their leases end: ${end.left}`;
-  return `The process ends; other jobs that went back at no cost in tries: ${end.returned}${left}.`;
+function endOf(neighbours: number | undefined): string {
+  if (neighbours === undefined) return 'The worker goes on when its event loop does.';
+  return `The process ends${neighbours === 0 ? '' : `; other jobs, which run again when their leases end: ${neighbours}`}.`;
 }
 
 const nameOf = ({ job, id }: HeldJob): string => (id === '' ? job : `${job} ${id}`);
@@ -288,12 +280,10 @@ const SETTLE_DEADLINE: Milliseconds = 5000;
 
 const UNANSWERED = 'the store has not answered';
 
-/** What is recorded about one job. */
+/** What is recorded about a job that is past timeout and grace. */
 interface Verdict {
   readonly worker: HeldJobs;
   readonly held: Held;
-  /** It is past timeout and grace. All others are given back if the process ends; otherwise they go on with the event loop. */
-  readonly isOverdue: boolean;
   readonly settlement: Settlement;
   /** The store's answer. Undefined if none has come. */
   result: SettleResult | undefined;
@@ -357,34 +347,29 @@ export class BlockedJobs {
     const debugged = await loop.isDebugged();
     const ends = this.#workers.some(({ endsProcess }) => endsProcess);
     const isBlocked = this.#watch.isSilent && !debugged;
-    const verdicts = isBlocked ? this.#workers.flatMap((worker) => verdictsOn(worker, ends)) : [];
-    if (verdicts.some(({ isOverdue }) => isOverdue)) await this.#record(verdicts, loop, ends);
+    const overdue = isBlocked ? this.#workers.flatMap(timeoutsOf) : [];
+    if (overdue.length > 0) await this.#record(overdue, loop, ends);
     else loop.letGo();
     this.#acting = false;
   }
 
-  async #record(verdicts: readonly Verdict[], loop: BlockedLoop, ends: boolean): Promise<void> {
-    // Nobody may renew jobs that are about to be given back.
-    if (ends) for (const { worker, held } of verdicts) worker.drop(held);
+  async #record(overdue: readonly Verdict[], loop: BlockedLoop, ends: boolean): Promise<void> {
+    // Nobody may renew jobs whose end is about to be recorded.
+    if (ends) for (const { worker, held } of overdue) worker.drop(held);
     const { ofMainThread, scope } = this.#settings;
     const frames = ofMainThread ? await loop.hold() : [];
     // In a thread of the user's: whatever the main thread runs at the moment has nothing to do with it.
     const blocker = ofMainThread ? await loop.blocker(scope) : undefined;
     if (!ends) loop.letGo();
-    const why = await settleWithin(verdicts);
-    const overdue = verdicts.filter(({ isOverdue }) => isOverdue);
+    const why = await settleWithin(overdue);
     const late = overdue.map(({ held }) => heldJobOf(held.reservation));
-    const returned = verdicts.filter(
-      ({ isOverdue, settlement, result }) => !isOverdue && settlement.outcome === 'released' && result === 'settled',
-    );
-    const left = verdicts.filter(({ result }) => result === undefined);
     const account = blockedAccount({
       pid: process.pid,
       blocker,
       overdue: late,
       results: overdue.flatMap(({ result }) => result ?? []),
       why,
-      end: ends ? { returned: returned.length, left: left.length } : undefined,
+      neighbours: ends ? this.#workers.flatMap(({ all }) => all).length : undefined,
       frames,
     });
     const jobs = blocker === undefined ? late : [blocker];
@@ -402,25 +387,12 @@ export class BlockedJobs {
 
 const isLate = ({ record }: Held): boolean => record.overdueAt <= systemClock.monotonic();
 
-function verdictsOn(worker: HeldJobs, ends: boolean): readonly Verdict[] {
-  const { all } = worker;
-  const late = all.filter(isLate);
-  const others = ends ? all.filter((held) => !late.includes(held)) : [];
-  return [
-    ...late.map((held) => ({ worker, held, isOverdue: true, settlement: timedOut(held), result: undefined })),
-    ...others.map((held) => ({ worker, held, isOverdue: false, settlement: givenUp(held), result: undefined })),
-  ];
-}
+const timeoutsOf = (worker: HeldJobs): readonly Verdict[] =>
+  worker.all.filter(isLate).map((held) => ({ worker, held, settlement: timedOut(held), result: undefined }));
 
 /** A timed-out attempt, as the worker would record it. Whoever meets the job next finds out whether it was the last. */
 function timedOut({ reservation, record: { delay } }: Held): Settlement {
   return { outcome: 'released', reservation, delay, counters: afterTimedOut(reservation.counters) };
-}
-
-/** Jobs that are done stay done; all others go back at no cost in tries. */
-function givenUp({ reservation, record }: Held): Settlement {
-  if (record.isCompleted) return { outcome: 'completed', reservation };
-  return { outcome: 'released', reservation, delay: 0, counters: afterFreeRelease(reservation.counters) };
 }
 
 /**
