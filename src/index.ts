@@ -87,7 +87,6 @@ export {
 export { JobFailedError } from './operations/errors';
 export type { Attempt, AttemptOutcome, SourceLines } from './operations/history/attempt';
 export type { FoundJob, FoundProgress, JobPage, ListOptions } from './operations/found-job';
-export type { HistoryConfig } from './operations/history/job-histories';
 export type { JobState, ListedJob, ShownJob } from './operations/listed-job';
 export type { QueueSnapshot, Snapshot, SnapshotOptions } from './operations/snapshot';
 export type { RunningWorker, WorkersJob } from './operations/worker-record';
@@ -113,7 +112,7 @@ export type {
 } from './operations/figures/figures';
 export type { Times } from './operations/figures/job-counts';
 export type { LimitsByQueue, QueueLimit } from './operations/figures/queue-sampler';
-export type { ErrorContext } from './connections/application';
+export type { ErrorContext, HistoryConfig } from './connections/application';
 export type { ErrorCallback } from './application/error-reports';
 export type { JobRoute, PayloadCreator } from './dispatch/job-encoder';
 export { builtInConnectors } from './connections/built-in';

@@ -1,5 +1,6 @@
 /** The manager behind `Queue`: created on first use, and again after it was closed. And what else dispatches to it: `Bus`, `Events`, `dispatch`. */
-import { currentApplication, setUsualApplication, usualApplication } from '../connections/application';
+import { currentApplication } from '../connections/application';
+import { late } from '../base/late-parts';
 import type { Drivers, Connector } from '../connections/driver';
 import { checkHook } from '../job/hooks';
 import type { Configuration } from './configuration/configuration';
@@ -10,8 +11,14 @@ import { EventBus } from '../dispatch/events';
 import type { JobInstance } from '../job/registry';
 import type { PendingDispatch } from '../job/pending';
 
-/** Set by `composition`: the parts of a manager live in layers above. */
-let factory: () => QueueManager;
+declare module '../base/late-parts' {
+  interface LateParts {
+    /** Makes the manager behind `Queue`. */
+    manager: () => QueueManager;
+    /** `Queue.fake`. */
+    fake: FakeFunction;
+  }
+}
 /**
  * The last argument of `Queue.configure`. It outlives a manager: otherwise jobs dispatched after `Queue.close()` would go to
  * another store.
@@ -23,15 +30,10 @@ const connectors = new Map<keyof Drivers, Connector>();
 const schedules = new DeclaredSchedules();
 
 // Only managers are ever put behind `Queue`.
-const current = (): QueueManager | undefined => currentApplication() as QueueManager | undefined;
-const usual = (): QueueManager | undefined => usualApplication() as QueueManager | undefined;
-
-export function setManagerFactory(make: () => QueueManager): void {
-  factory = make;
-}
+const usual = (): QueueManager | undefined => late.application as QueueManager | undefined;
 
 export function defaultManager(): QueueManager {
-  return current() ?? madeManager();
+  return (currentApplication() as QueueManager | undefined) ?? madeManager();
 }
 
 /** @throws what `QueueManager.configure` throws */
@@ -44,7 +46,7 @@ export function configureDefaultManager(configuration: Configuration): void {
 /** Puts another manager behind `Queue`, for a test. Returns the one that was there, without closing it. */
 export function replaceDefaultManager(manager: QueueManager | undefined): QueueManager | undefined {
   const previous = usual();
-  setUsualApplication(manager);
+  late.application = manager;
   return previous;
 }
 
@@ -53,14 +55,14 @@ export function replaceDefaultManager(manager: QueueManager | undefined): QueueM
  * back the previous manager, which is neither closed nor changed.
  */
 export function standIn(make: (before: QueueManager | undefined) => QueueManager): () => void {
-  const [factoryBefore, givenBefore] = [factory, given];
+  const [factoryBefore, givenBefore] = [late.manager, given];
   const before = replaceDefaultManager(undefined);
-  factory = () => make(before);
+  late.manager = () => make(before);
   given = undefined;
   return () => {
-    factory = factoryBefore;
+    late.manager = factoryBefore;
     given = givenBefore;
-    setUsualApplication(before);
+    late.application = before;
   };
 }
 
@@ -71,28 +73,28 @@ export function addDefaultConnector<Driver extends keyof Drivers>(
   checkHook('addConnector', connector, `'${driver}', `);
   connectors.set(driver, connector as Connector);
   usual()?.addConnector(driver, connector);
-  current()?.addConnector(driver, connector);
+  (currentApplication() as QueueManager | undefined)?.addConnector(driver, connector);
 }
 
 /**
  * Closes the manager. Until it is closed, `Queue` still uses it; afterwards `Queue` starts afresh, with the same configuration.
  */
 export async function closeDefaultManager(): Promise<void> {
-  const closing = current();
+  const closing = currentApplication() as QueueManager | undefined;
   // One of its own jobs that calls this does not wait, and can use its manager until the end.
   const closed = closing?.closed().then(() => {
-    if (usual() === closing) setUsualApplication(undefined);
+    if (usual() === closing) late.application = undefined;
   });
   await (closing?.isCaller ? undefined : closed);
 }
 
 function madeManager(): QueueManager {
-  const manager = factory();
+  const manager = late.manager();
   manager.schedules.share(schedules);
   for (const [driver, connector] of connectors) manager.addConnector(driver, connector);
   // The configuration's `close` was already called, and what it ends has already ended.
   if (given !== undefined) manager.configure({ ...given, close: undefined });
-  setUsualApplication(manager);
+  late.application = manager;
   return manager;
 }
 
@@ -105,16 +107,6 @@ export function dispatch(job: JobInstance): PendingDispatch {
   return Bus.dispatchToQueue(job);
 }
 
-/** `Queue.fake`. The test kit, a layer above, adds its call signature, and sets the function. */
+/** `Queue.fake`. The test kit, a layer above, adds its call signature. */
 // oxlint-disable-next-line typescript/no-empty-object-type -- it is filled by declaration merging
 export interface FakeFunction {}
-
-let slot!: FakeFunction;
-
-export function setFakeFactory(fake: FakeFunction): void {
-  slot = fake;
-}
-
-export function fakeFactory(): FakeFunction {
-  return slot;
-}

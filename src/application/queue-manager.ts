@@ -2,12 +2,21 @@
  * The queues of one application: its configuration, its connections by name, and its hooks. `Queue` is a facade over a manager; a
  * program may create more, and so have two applications in one process. Nothing is opened before its first use.
  */
+import {
+  inRootContext,
+  checkObserver,
+  type BatchReference,
+  type ErrorContext,
+  type JobEnd,
+  type Observer,
+  type ConnectionSettings,
+  type OperationsConnection,
+} from '../connections/application';
 import type { BatchMember, BatchSource, JobContext } from '../job/job-context';
 import { systemClock, systemRandom, type Clock, type Seconds, type Random } from '../base/clock';
 import type { Container } from '../container/scope';
 import { checkHook, Hooks } from '../job/hooks';
 import { FailedJobs } from './failed/failed-jobs';
-import type { FailedSources } from './failed/failed-stores';
 import { registry, type JobInstance, type JobRegistry } from '../job/registry';
 import type { Class } from '../base/class';
 import type { Duration } from '../job/duration';
@@ -16,21 +25,14 @@ import { JobHistories } from '../operations/history/job-histories';
 import { keepEnd } from '../operations/results';
 import { addToBatch, membersOf, linkOfBatch, type StartBatch } from '../dispatch/batch/send-batch';
 import { Batches } from '../dispatch/batch/batch';
-import {
-  inRootContext,
-  checkObserver,
-  type BatchReference,
-  type ErrorContext,
-  type JobEnd,
-  type Observer,
-} from '../connections/application';
 import type { Counters } from '../payload/counters';
 import type { Onward } from '../connections/entries';
 import type { ChosenBatch } from '../job/pending';
 import { guarded, type Logger } from '../base/logger';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { FAILED_KEYS, type Configuration, type FailedConfig } from './configuration/configuration';
-import type { Drivers, Connector, Connectors, ConnectionSettings } from '../connections/driver';
+import type { Drivers, Connector, Connectors } from '../connections/driver';
+import { noRecords } from '../operations/errors';
 import { isSyncRunner, type Connection, type SyncRunner } from '../connections/contract';
 import {
   alreadyConfigured,
@@ -55,7 +57,6 @@ import type { EntityAdapter } from '../payload/entities';
 import { Outbox } from '../dispatch/pending-dispatch';
 import { QueueConnection } from '../dispatch/queue-connection';
 import { JobCounters } from '../operations/figures/job-counters';
-import { neededOperationsOf, operationsOf, type OperationsConnection } from '../operations/operations-connection';
 import type { PendingSchedule } from '../schedule/schedule';
 import { Schedules } from '../schedule/schedules';
 import { QueueMonitors } from '../operations/figures/queue-sampler';
@@ -79,7 +80,7 @@ export interface QueueEnvironment {
   readonly variables?: Readonly<NodeJS.ProcessEnv> | undefined;
 }
 
-export class QueueManager implements DispatchApplication, FailedSources {
+export class QueueManager implements DispatchApplication {
   readonly registry: JobRegistry = registry();
   readonly clock: Clock;
   readonly random: Random;
@@ -267,19 +268,18 @@ export class QueueManager implements DispatchApplication, FailedSources {
     return this.#failed.connection ?? this.defaultConnection;
   }
 
-  /** The connection that keeps the records of all connections. Undefined if each keeps its own. */
-  get operationsConnection(): string | undefined {
-    return this.configuration.operations;
-  }
-
   /** The connection that keeps the records of this one. Undefined if none does. */
   operationsOf(connection: Connection): OperationsConnection | undefined {
-    return operationsOf(connection, this);
+    const { operations: named } = this.configuration;
+    if (named !== undefined) return keepingRecords(this.driver(named));
+    return keepingRecords(connection) ?? keepingRecords(this.driver(this.failedConnection));
   }
 
   /** Like `operationsOf`, but never undefined. @throws E_NO_RECORDS */
   neededOperationsOf(connection: Connection): OperationsConnection {
-    return neededOperationsOf(connection, this);
+    const found = this.operationsOf(connection);
+    if (found === undefined) throw noRecords(this.configuration.operations ?? connection.name);
+    return found;
   }
 
   /** How many failed jobs are kept for each queue. */
@@ -402,6 +402,10 @@ export class QueueManager implements DispatchApplication, FailedSources {
 
 function checkRoute(loaded: LoadedConfiguration, job: Class, connection: string): void {
   settingsIn(loaded, connection, `Queue.route() sends ${job.name} there.`);
+}
+
+function keepingRecords(connection: Connection): OperationsConnection | undefined {
+  return connection.capabilities.operations === true ? (connection as OperationsConnection) : undefined;
 }
 
 function added<T>(set: Set<T>, value: T): () => void {

@@ -1,4 +1,5 @@
 /** `Queue`: a thin facade over the program's default manager. */
+import { late } from '../base/late-parts';
 import { runningJob, type BatchSource, type ChainList } from '../job/job-context';
 import { HOOK_NAMES, checkHook, type HookEvents, type Hook, type HookName } from '../job/hooks';
 import type { FailedJobs } from './failed/failed-jobs';
@@ -8,7 +9,6 @@ import {
   closeDefaultManager,
   configureDefaultManager,
   defaultManager,
-  fakeFactory,
   type FakeFunction,
 } from './default-manager';
 import type { Batch, Batches } from '../dispatch/batch/batch';
@@ -309,7 +309,7 @@ export class Queue extends HookFront {
 
   /** Replaces all connections by a fake until it is restored. For tests. */
   static get fake(): FakeFunction {
-    return fakeFactory();
+    return late.fake;
   }
 
   /**

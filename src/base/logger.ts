@@ -2,6 +2,7 @@
  * Loggers: the shape of pino that users give, what makes one harmless, and the default one, which writes text for people on a
  * terminal, JSON lines elsewhere, and nothing under Jest.
  */
+import { isUnderJest } from './environment';
 import { redacted } from './foreign-error';
 import { redact } from './redact';
 import { inspect, styleText } from 'node:util';
@@ -146,7 +147,7 @@ export function usualFormat({ isTTY }: LogStream): LogFormat {
 
 /** Silent under Jest: a test that wants to see lines passes a logger. */
 export function defaultLogger(): Logger {
-  return process.env['JEST_WORKER_ID'] === undefined ? new ConsoleLogger() : silentLogger;
+  return isUnderJest() ? silentLogger : new ConsoleLogger();
 }
 
 let moment = NaN;

@@ -1,6 +1,7 @@
-/** What connections and workers may use of their application; a `QueueManager` is one. And who observes its jobs. */
+/** An application, as all its parts see it: a `QueueManager` is one. And who observes its jobs. */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import type { Clock, Seconds, Milliseconds, Random } from '../base/clock';
+import { late } from '../base/late-parts';
 import type { Container } from '../container/scope';
 import type { Hooks } from '../job/hooks';
 import type { JobContext, Progress, BatchMember, BatchSource } from '../job/job-context';
@@ -10,7 +11,9 @@ import type { Counters } from '../payload/counters';
 import type { EntityAdapter } from '../payload/entities';
 import type { Chain, ChainLink } from '../payload/chain';
 import type { Connection, Reservation, Settlement } from './contract';
+import type { FailedStore } from './failed-store';
 import type { Onward } from './entries';
+import type { Duration } from '../job/duration';
 import { invalidObserver } from './errors';
 
 /** Where an error came from that nobody could receive. */
@@ -41,8 +44,42 @@ export type JobEnd =
   | { readonly kind: 'failed'; readonly error: Error }
   | { readonly kind: 'cancelled'; readonly reason: string | undefined };
 
+/** A connection's settings with their defaults, durations in seconds. */
+export interface ConnectionSettings {
+  /** Its name in the configuration. */
+  readonly name: string;
+  readonly driver: string;
+  readonly queue: string;
+  readonly retryAfter: Seconds;
+  readonly deadline: Seconds;
+  /** The largest payload accepted, in bytes. */
+  readonly maxPayload: number;
+  /** Dispatches within `Queue.transaction()` wait for its end. */
+  readonly afterCommit?: boolean | undefined;
+}
+
+/** What is kept of what happened to jobs. */
+export interface HistoryConfig {
+  /** How long completed jobs are remembered: a duration. Default: not at all. */
+  readonly completed?: Duration | undefined;
+  /** Whether to keep the source lines around the place where an attempt threw. Default: `true`. */
+  readonly sourceLines?: boolean | undefined;
+}
+
+/** A connection with the capability `operations`. */
+export type OperationsConnection = Connection & {
+  readonly [Part in 'find' | 'pushOnce' | 'records']-?: NonNullable<Connection[Part]>;
+};
+
+/** The one view of an application. What a dispatch needs more is in `DispatchApplication`. */
 export interface Application {
   readonly registry: JobRegistry;
+  readonly configuration: {
+    /** Whether workers count jobs, and keep records of themselves. */
+    readonly metrics?: boolean | undefined;
+    /** False: nothing is kept. */
+    readonly history?: false | HistoryConfig | undefined;
+  };
   readonly container: Container | undefined;
   /** The adapters for entities. */
   readonly entities: readonly EntityAdapter[];
@@ -54,8 +91,23 @@ export interface Application {
   readonly logger: Logger;
   /** How many failed jobs are kept per queue. */
   readonly keptFailures: number;
-  /** Another connection of the configuration. */
-  driver(name: string): Connection;
+  /** The connection that is used if none is named. */
+  readonly defaultConnection: string;
+  connectionNames(): readonly string[];
+  /** @throws E_UNKNOWN_CONNECTION */
+  settings(name?: string): ConnectionSettings;
+  /** A connection of the configuration, opened if need be. Default: the default connection. */
+  driver(name?: string): Connection;
+  /** The connection that keeps the failed jobs of connections without a store. */
+  readonly failedConnection: string;
+  readonly failed: {
+    /** The store for a connection's failed jobs. */
+    storeFor(connection: Connection): FailedStore | undefined;
+  };
+  /** The connection that keeps the records of this one. Undefined if none does. */
+  operationsOf(connection: Connection): OperationsConnection | undefined;
+  /** Like `operationsOf`, but never undefined. @throws E_NO_RECORDS */
+  neededOperationsOf(connection: Connection): OperationsConnection;
   readonly encoder: {
     /** Encodes jobs that follow a job of the connection `from`. @throws what is wrong with them */
     links(jobs: readonly object[], from: string): readonly ChainLink[];
@@ -82,19 +134,17 @@ export interface Application {
 
 /** The application of the current async context, if it is not the usual one. */
 const scoped = new AsyncLocalStorage<Application>();
-let usual: Application | undefined;
+
+declare module '../base/late-parts' {
+  interface LateParts {
+    /** The one behind `Queue`. */
+    application?: Application | undefined;
+  }
+}
 
 /** The application behind `Queue` here and now. */
 export function currentApplication(): Application | undefined {
-  return scoped.getStore() ?? usual;
-}
-
-export function usualApplication(): Application | undefined {
-  return usual;
-}
-
-export function setUsualApplication(application: Application | undefined): void {
-  usual = application;
+  return scoped.getStore() ?? late.application;
 }
 
 /**
@@ -188,13 +238,8 @@ export function checkObserver(given: unknown): void {
   if (PARTS.every((part) => observer[part] === undefined)) throw invalidObserver(given, 'it has none of these');
 }
 
-interface Observed {
-  readonly observers: ReadonlySet<Observer>;
-  report(error: unknown, context: { readonly job: JobContext; readonly during: string }): void;
-}
-
 /** Never throws: observers must not be in a job's way. */
-export function tellObservers(application: Observed, job: JobContext, tell: (observer: Observer) => void): void {
+export function tellObservers(application: Application, job: JobContext, tell: (observer: Observer) => void): void {
   for (const observer of application.observers) {
     try {
       tell(observer);

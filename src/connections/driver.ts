@@ -5,9 +5,9 @@
  */
 import type { Capabilities, Connection } from './contract';
 import type { Duration } from '../job/duration';
-import type { Clock, Seconds } from '../base/clock';
+import type { Clock } from '../base/clock';
 import type { Logger } from '../base/logger';
-import type { Application } from './application';
+import type { Application, ConnectionSettings } from './application';
 
 /** Returns what is wrong with a value, in words; undefined if nothing is. */
 export type Check = (value: unknown) => string | undefined;
@@ -108,20 +108,6 @@ export interface StoreConfig extends CommonConfig {
 export interface Drivers {}
 
 export type ConnectionConfig = Drivers[keyof Drivers];
-
-/** A connection's settings with their defaults, durations in seconds. */
-export interface ConnectionSettings {
-  /** Its name in the configuration. */
-  readonly name: string;
-  readonly driver: string;
-  readonly queue: string;
-  readonly retryAfter: Seconds;
-  readonly deadline: Seconds;
-  /** The largest payload accepted, in bytes. */
-  readonly maxPayload: number;
-  /** Dispatches within `Queue.transaction()` wait for its end. */
-  readonly afterCommit?: boolean | undefined;
-}
 
 export interface ConnectorContext extends ConnectionSettings {
   readonly clock: Clock;

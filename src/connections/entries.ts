@@ -57,11 +57,7 @@ const KEPT: Seconds = 3600;
  *
  * @param key sends it once under this key, if the target can; absent: sends it in any case
  */
-export async function sendOnward(
-  application: Pick<Application, 'driver' | 'clock'>,
-  onward: Onward,
-  key?: string,
-): Promise<Entry> {
+export async function sendOnward(application: Application, onward: Onward, key?: string): Promise<Entry> {
   const target = application.driver(onward.connection);
   const [entry] = await entriesFor(target, [onward]);
   const page = { queue: onward.queue, entries: [entry!] };
@@ -71,12 +67,7 @@ export async function sendOnward(
 }
 
 /** False if nothing was pushed, now or before. */
-async function pushedOnce(
-  target: Connection,
-  page: PageToPush,
-  key: string,
-  { clock }: Pick<Application, 'clock'>,
-): Promise<boolean> {
+async function pushedOnce(target: Connection, page: PageToPush, key: string, { clock }: Application): Promise<boolean> {
   // A failover keeps keys only in its first connection, and that may be away.
   if (target.pushOnce === undefined || target.standsFor !== undefined) return false;
   const now = (await target.now?.()) ?? clock.now();

@@ -1,21 +1,23 @@
-/** What a dispatch needs from its application; a `QueueManager` provides it. */
+/** What a dispatch needs of its application beyond what all parts see of it; a `QueueManager` provides it. */
 import type { Class } from '../base/class';
 import type { Application } from '../connections/application';
-import type { ConnectionSettings } from '../connections/driver';
 import type { SyncRunner } from '../connections/contract';
-import type { SeenApplication } from '../operations/listed-job';
-import type { ResultApplication } from '../operations/results';
+import type { ChosenBatch } from '../job/pending';
 import type { Batches } from './batch/batch';
-import type { JobEncoder } from './job-encoder';
+import type { StartBatch } from './batch/send-batch';
+import type { JobEncoder, PayloadCreator, Routes } from './job-encoder';
 import type { Outbox } from './pending-dispatch';
 import type { QueueConnection } from './queue-connection';
 
-export interface DispatchApplication extends Application, Omit<ResultApplication, 'settings'> {
+export interface DispatchApplication extends Application {
   readonly encoder: JobEncoder;
   readonly batches: Batches;
   readonly outbox: Outbox;
+  readonly routes: Routes;
+  /** The creators added by `createPayloadUsing` and not removed. */
+  readonly payloadCreators: Iterable<PayloadCreator>;
   /** The failed jobs: who keeps them, and how to send them back. */
-  readonly failed: SeenApplication['failed'] & {
+  readonly failed: Application['failed'] & {
     retry(which: { readonly batch: string; readonly connection: string }): Promise<number>;
   };
   /** `Bus.map`: handlers of commands, which are not jobs. */
@@ -24,8 +26,11 @@ export interface DispatchApplication extends Application, Omit<ResultApplication
   readonly hearsErrors: boolean;
   /** Whether the configuration is already loaded. */
   readonly isConfigured: boolean;
-  settings(name?: string): ConnectionSettings;
   connection(name?: string): QueueConnection;
   /** The connection that runs jobs at once. */
   syncRunner(): SyncRunner;
+  /** @throws E_NO_RECORDS no connection can keep the results of this connection's jobs */
+  checkResults(connection: string): void;
+  /** The job that sends a batch, as a link of a chain. @throws any error of the batch */
+  linkOfBatch(batch: ChosenBatch): StartBatch;
 }

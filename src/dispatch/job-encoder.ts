@@ -2,9 +2,10 @@
  * Turns a job into the entry that a store takes: where it goes, when, and as which text; what it is tied to, whether it is too large,
  * and what observers add.
  */
+import type { DispatchApplication } from './dispatch-application';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Hooks } from '../job/hooks';
-import { PendingBatch, isLink, type ChosenBatch } from '../job/pending';
+import { PendingBatch, isLink } from '../job/pending';
 import { chosenOf, checkInstance, definitionOfJob, type ChosenChain, type InstanceChoice } from '../job/instance';
 import { registry, type JobDefinition, type JobRegistry } from '../job/registry';
 import type { Class } from '../base/class';
@@ -23,8 +24,7 @@ import type { CodecClasses } from '../payload/encoder';
 import { encodePayload, encodeShared, encodeStringJob, type ExtraFields } from '../payload/payload-text';
 import { tiesMember, debounceKey, uniqueKey, type Ties } from '../payload/ties';
 import { momentOfId, uuidv7 } from '../payload/uuid';
-import type { Application, DispatchingJob, DispatchObservation } from '../connections/application';
-import type { ConnectionSettings } from '../connections/driver';
+import type { Application, ConnectionSettings, DispatchingJob, DispatchObservation } from '../connections/application';
 import {
   aloneInLaravel,
   debouncedInChain,
@@ -32,7 +32,6 @@ import {
   unregisteredMiddleware,
   invalidUniqueKey,
 } from './errors';
-import type { StartBatch } from './batch/send-batch';
 import { pushesItself } from './send';
 import { checkQueueName } from '../job/option-kinds';
 import { PayloadTooLargeError } from '../connections/errors';
@@ -50,32 +49,18 @@ export type PayloadCreator = (
   job: string,
 ) => Readonly<Record<string, unknown>> | undefined | void;
 
-export interface EncoderParts extends Pick<Application, 'entities' | 'observers' | 'report'> {
-  readonly registry: JobRegistry;
-  /** The creators added by `createPayloadUsing` and not removed. */
-  readonly payloadCreators: Iterable<PayloadCreator>;
-  readonly hooks: Hooks;
-  readonly routes: Routes;
-  /** @throws E_UNKNOWN_CONNECTION */
-  settings(connection?: string): ConnectionSettings;
-  /** @throws E_NO_RECORDS no connection can keep the results of this connection's jobs */
-  checkResults(connection: string): void;
-  /** The job that sends a batch, as a link of a chain. @throws any error of the batch */
-  linkOfBatch(batch: ChosenBatch): StartBatch;
-}
-
 export class JobEncoder {
-  readonly #parts: EncoderParts;
+  readonly #application: DispatchApplication;
   readonly #classes: CodecClasses;
 
-  constructor(parts: EncoderParts) {
-    this.#parts = parts;
-    this.#classes = withEntities(parts);
+  constructor(application: DispatchApplication) {
+    this.#application = application;
+    this.#classes = withEntities(application);
   }
 
   /** @throws E_UNDECORATED_JOB */
   definitionOf(job: object): JobDefinition {
-    return definitionOfJob(job, this.#parts.registry);
+    return definitionOfJob(job, this.#application.registry);
   }
 
   /** @throws E_UNKNOWN_CONNECTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME */
@@ -119,8 +104,8 @@ export class JobEncoder {
     const caught = chosen.caught && this.links([chosen.caught], connection, chosen)[0];
     const payload = withChain(first.entry.payload, { links, caught });
     const whole = `${first.name}, with the ${links.length} jobs that follow it in its payload,`;
-    checkSize(payload, whole, this.#parts.settings(connection));
-    this.#checkRest({ links, caught }, connection, whole, (name) => this.#parts.settings(name));
+    checkSize(payload, whole, this.#application.settings(connection));
+    this.#checkRest({ links, caught }, connection, whole, (name) => this.#application.settings(name));
     return { ...first, entry: { ...first.entry, payload } };
   }
 
@@ -132,7 +117,7 @@ export class JobEncoder {
    */
   checkRest(chain: Chain, from: string, name: string): void {
     const whole = `What follows ${name}, ${chain.links.length} jobs in one payload,`;
-    const own = this.#parts.settings(from);
+    const own = this.#application.settings(from);
     this.#checkRest(chain, from, whole, (other) => (other === from ? own : undefined));
   }
 
@@ -173,7 +158,7 @@ export class JobEncoder {
     if (isBound && declaredDebouncing(definition) !== undefined) throw debouncedInChain(definition.name);
     const instance = chosenOf(job);
     const route = this.#route(dispatch, instance, definition, from);
-    if (keptResult(definition) !== undefined) this.#parts.checkResults(route.connection);
+    if (keptResult(definition) !== undefined) this.#application.checkResults(route.connection);
     const { batch, occurrence } = dispatch;
     const id = occurrence?.id ?? uuidv7();
     const chosen = resolveChosen(job, definition);
@@ -181,7 +166,7 @@ export class JobEncoder {
     const key = occurrence?.key;
     const unique = own ?? (key === undefined ? undefined : { unique: { key, until: 'end' as const } });
     const ties = batch === undefined ? unique : unique === undefined ? { batch } : { ...unique, batch };
-    const middleware = middlewareOf(dispatch, instance, this.#parts.registry);
+    const middleware = middlewareOf(dispatch, instance, this.#application.registry);
     const { retryWithin } = chosen;
     const isShared = definition.format !== undefined;
     if (isShared && (isBound || occurrence !== undefined || middleware.length > 0))
@@ -206,7 +191,7 @@ export class JobEncoder {
   /** Encodes a batch that is a link of a chain, as a job that sends it. */
   #encodeBatch({ chosen }: PendingBatch<unknown>, dispatch: InstanceChoice, from?: string): EncodedJob {
     const { connection = dispatch.connection ?? from, queue = dispatch.queue } = chosen;
-    const job = this.#parts.linkOfBatch({ ...chosen, connection, queue });
+    const job = this.#application.linkOfBatch({ ...chosen, connection, queue });
     const { place, jobs } = job.plan;
     // Workers surely work where its jobs go; on the connection's default queue it might wait for ever, and the chain with it.
     const to = jobs[0]?.queue ?? place.queue;
@@ -231,8 +216,10 @@ export class JobEncoder {
   #encoded(id: string, name: string, way: Way, encode: (extra: ExtraFields | undefined) => string): EncodedJob {
     const created = this.#created(way.route, name);
     const { connection: connectionName, queue } = way.route;
-    const isObserved = this.#parts.observers.size > 0;
-    const observed = isObserved ? ObservedDispatch.of(this.#parts, { id, name, connectionName, queue }) : undefined;
+    const isObserved = this.#application.observers.size > 0;
+    const observed = isObserved
+      ? ObservedDispatch.of(this.#application, { id, name, connectionName, queue })
+      : undefined;
     if (observed === undefined) return this.#checked(id, name, way, encode(created && { created }));
     try {
       const { fields } = observed;
@@ -245,8 +232,8 @@ export class JobEncoder {
   }
 
   #checked(id: string, name: string, way: Way, payload: string, observed?: ObservedDispatch): EncodedJob {
-    checkSize(payload, name, this.#parts.settings(way.route.connection));
-    const { hooks } = this.#parts;
+    checkSize(payload, name, this.#application.settings(way.route.connection));
+    const { hooks } = this.#application;
     return new RoutedJob(id, name, way, payload, hooks.hearPushes ? hooks : undefined, observed);
   }
 
@@ -257,27 +244,28 @@ export class JobEncoder {
     definition: JobDefinition | undefined,
     from?: string,
   ): Route {
-    const routed = definition && this.#parts.routes.of(definition.target);
-    const destinations = from === undefined ? this.#parts : { settings: (name = from) => this.#parts.settings(name) };
+    const routed = definition && this.#application.routes.of(definition.target);
+    const destinations =
+      from === undefined ? this.#application : { settings: (name = from) => this.#application.settings(name) };
     return resolveRoute({ dispatch, instance, definition, routed }, destinations);
   }
 
   #created({ connection, queue }: Route, job: string): Record<string, unknown> | undefined {
     let created: Record<string, unknown> | undefined;
-    for (const creator of this.#parts.payloadCreators)
+    for (const creator of this.#application.payloadCreators)
       created = Object.assign(created ?? {}, creator(connection, queue, job));
     return created;
   }
 }
 
 /** The registered classes, and the entities of the configuration, which is read only when there may be one. */
-function withEntities(parts: EncoderParts): CodecClasses {
+function withEntities(application: DispatchApplication): CodecClasses {
   return {
-    nameOf: (target) => parts.registry.nameOf(target),
-    classOf: (name) => parts.registry.classOf(name),
-    definitionOf: (target) => parts.registry.definitionOf(target),
+    nameOf: (target) => application.registry.nameOf(target),
+    classOf: (name) => application.registry.classOf(name),
+    definitionOf: (target) => application.registry.definitionOf(target),
     entityOf(value) {
-      for (const adapter of parts.entities) {
+      for (const adapter of application.entities) {
         const entity = adapter.identify(value);
         if (entity !== undefined) return [adapter.name, entity];
       }
@@ -470,11 +458,9 @@ export function checkRetriedSize(payload: Buffer, job: string, { name, maxPayloa
   if (payload.length > maxPayload + GROWTH) throw new PayloadTooLargeError(job, name, payload.length, maxPayload);
 }
 
-type Observed = Pick<Application, 'observers' | 'report'>;
-
 /** One dispatch as observers see it: asked before the job is encoded, and told how it ended. */
 export class ObservedDispatch {
-  readonly #application: Observed;
+  readonly #application: Application;
   readonly #job: DispatchingJob;
   readonly #observation: DispatchObservation;
   /** The remaining observers' part. */
@@ -482,7 +468,7 @@ export class ObservedDispatch {
   #isOver = false;
 
   private constructor(
-    application: Observed,
+    application: Application,
     job: DispatchingJob,
     observation: DispatchObservation,
     others: ObservedDispatch | undefined,
@@ -494,7 +480,7 @@ export class ObservedDispatch {
   }
 
   /** Undefined if no observer wants to know its end. */
-  static of(application: Observed, job: DispatchingJob): ObservedDispatch | undefined {
+  static of(application: Application, job: DispatchingJob): ObservedDispatch | undefined {
     let observed: ObservedDispatch | undefined;
     for (const observer of application.observers) {
       if (observer.dispatching === undefined) continue;
@@ -529,7 +515,7 @@ export class ObservedDispatch {
 }
 
 function report(
-  application: Observed,
+  application: Application,
   { name, connectionName: connection, queue }: DispatchingJob,
   error: unknown,
 ): void {

@@ -5,7 +5,7 @@ import { invalidDuration } from '../job/errors';
 import type { ResultOf } from '../job/job';
 import { checkQueueName } from '../job/option-kinds';
 import type { Capabilities, Connection, Counts, CancelOptions, CancelResult, Control } from '../connections/contract';
-import type { ConnectionSettings } from '../connections/driver';
+import type { ConnectionSettings } from '../connections/application';
 import { CapabilityError } from '../connections/errors';
 import { invalidListing } from '../operations/errors';
 import { readFigures, type FigureOptions, type Figures } from '../operations/figures/figures';

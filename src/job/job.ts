@@ -4,7 +4,8 @@ import type { NamedToken } from '../container/parameters';
 import { RunnableJob } from './instance';
 import type { PendingChain, PendingDispatch } from './pending';
 import type { JobInstance } from './registry';
-import { type Class, declaredIn } from '../base/class';
+import { declaredIn, type Class } from '../base/class';
+import { late } from '../base/late-parts';
 import { declareJob } from './declare';
 import type { Delay } from './duration';
 import { invalidJobClass } from './errors';
@@ -142,11 +143,10 @@ export interface JobDispatcher {
   none(): PendingDispatch<undefined>;
 }
 
-/** Set by the bus, which this layer must not import. */
-let dispatcher: JobDispatcher;
-
-export function setJobDispatcher(bus: JobDispatcher): void {
-  dispatcher = bus;
+declare module '../base/late-parts' {
+  interface LateParts {
+    dispatcher: JobDispatcher;
+  }
 }
 
 /** `JobStatic` without its call and construct signatures. */
@@ -154,7 +154,7 @@ type Statics = Pick<JobStatic, keyof JobStatic>;
 
 const statics: Statics = {
   dispatch(...parameters) {
-    return dispatcher.dispatchToQueue(new this(...parameters));
+    return late.dispatcher.dispatchToQueue(new this(...parameters));
   },
   dispatchIf(condition, ...parameters) {
     return dispatchWhen(this, condition, true, parameters);
@@ -163,13 +163,13 @@ const statics: Statics = {
     return dispatchWhen(this, condition, false, parameters);
   },
   withChain(links) {
-    return dispatcher.chain((...parameters) => [new this(...parameters), ...links]);
+    return late.dispatcher.chain((...parameters) => [new this(...parameters), ...links]);
   },
   dispatchSync(...parameters) {
-    return dispatcher.dispatchSync(new this(...parameters)) as Promise<never>;
+    return late.dispatcher.dispatchSync(new this(...parameters)) as Promise<never>;
   },
   dispatchNow(...parameters) {
-    return dispatcher.dispatchNow(new this(...parameters)) as Promise<never>;
+    return late.dispatcher.dispatchNow(new this(...parameters)) as Promise<never>;
   },
 };
 
@@ -180,10 +180,10 @@ function dispatchWhen<C extends Dispatchable>(
   parameters: ConstructorParameters<C>,
 ): PendingDispatch<string | undefined> {
   if (typeof condition !== 'function') {
-    return !condition !== wanted ? dispatcher.dispatchToQueue(new target(...parameters)) : dispatcher.none();
+    return !condition !== wanted ? late.dispatcher.dispatchToQueue(new target(...parameters)) : late.dispatcher.none();
   }
   const job = new target(...parameters) as InstanceType<C>;
-  return !condition(job) !== wanted ? dispatcher.dispatchToQueue(job) : dispatcher.none();
+  return !condition(job) !== wanted ? late.dispatcher.dispatchToQueue(job) : late.dispatcher.none();
 }
 
 JobFactory.prototype = RunnableJob.prototype;

@@ -5,6 +5,7 @@
  * A new option needs its line in `JobOptions`, its row in the table, and the code that acts on it.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
+import { late } from '../base/late-parts';
 import { NO_BACKOFF, durationSeconds, type Backoff, type Delay, type Duration } from './duration';
 import {
   isName,
@@ -189,15 +190,14 @@ export interface ScheduleOptions {
   readonly overlap?: OverlapPolicy | undefined;
 }
 
-/** Set by the schedule layer, which this layer must not import. */
-let reader: Kind<unknown>;
-
-/** `schedule` of `@Job()`: when workers send jobs of the class by themselves. */
-export function setScheduleReader(read: Kind<unknown>): void {
-  reader = read;
+declare module '../base/late-parts' {
+  interface LateParts {
+    /** Reads the option `schedule`. */
+    schedule: Kind<unknown>;
+  }
 }
 
-export const schedule: Kind<unknown> = (value, place) => reader(value, place);
+const schedule: Kind<unknown> = (value, place) => late.schedule(value, place);
 
 /** How the jobs of a class are written and read where another framework shares them: a class of Laravel, for example. */
 export interface JobFormat {

@@ -1,4 +1,5 @@
 /** Looks for jobs: for one by its id, with what is kept of its attempts; or for those of a queue by state, page by page. */
+import type { Application } from '../connections/application';
 import type { Connection, PlacedJob, WaitingState } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
 import type { RecordStore } from '../connections/record-store';
@@ -21,7 +22,6 @@ import {
   createdAt,
   type ListedFailure,
   type ListedJob,
-  type SeenApplication,
   type WaitingJob,
   type JobState,
 } from './listed-job';
@@ -88,7 +88,7 @@ type FoundFailure = There & Omit<ListedFailure, keyof Told>;
  */
 export async function findJob(
   connection: Connection,
-  application: SeenApplication,
+  application: Application,
   id: string,
   queue?: string,
 ): Promise<FoundJob> {
@@ -98,7 +98,7 @@ export async function findJob(
 /** @param waiting what its store has found */
 export async function foundJob(
   connection: Connection,
-  application: SeenApplication,
+  application: Application,
   id: string,
   queue: string | undefined,
   waiting: PlacedJob | 'unseen' | undefined,
@@ -162,7 +162,7 @@ function readProgress(text: string | undefined): FoundProgress | undefined {
 /** The latest failure with this id. */
 async function failedJob(
   connection: Connection,
-  application: SeenApplication,
+  application: Application,
   id: string,
   queue: string | undefined,
 ): Promise<ListedFailure | undefined> {
@@ -200,7 +200,7 @@ export const JOB_STATES: readonly JobState[] = ['ready', 'delayed', 'running', '
 /** @throws E_INVALID_LISTING; CapabilityError the store cannot list them */
 export async function listJobs(
   connection: Connection,
-  application: SeenApplication,
+  application: Application,
   queue: string,
   options: ListOptions,
 ): Promise<JobPage> {
@@ -215,7 +215,7 @@ export async function listJobs(
 
 async function waiting(
   connection: Connection,
-  application: SeenApplication,
+  application: Application,
   queue: string,
   state: WaitingState,
   place: string,
@@ -232,7 +232,7 @@ async function waiting(
 
 async function failures(
   connection: Connection,
-  application: SeenApplication,
+  application: Application,
   queue: string,
   place: string,
   limit: number,

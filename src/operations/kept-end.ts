@@ -4,8 +4,8 @@
  *
  * This is the text of a record. It is written before the end itself, so it counts only once the job no longer waits or runs.
  */
+import type { Application, JobEnd } from '../connections/application';
 import { errorMessage, errorName } from '../base/exception-text';
-import type { JobEnd } from '../connections/application';
 import { PayloadTooLargeError } from '../connections/errors';
 import type { JobRegistry } from '../job/registry';
 import { decodeValue } from '../payload/envelope';
@@ -14,7 +14,7 @@ import { fieldsIn, isRecord } from '../payload/values';
 import { redact } from '../base/redact';
 import type { Connection } from '../connections/contract';
 import { LONGEST_ID } from './history/attempt';
-import { maskedJson, type SeenApplication } from './listed-job';
+import { maskedJson } from './listed-job';
 
 export const RESULTS = 'results';
 
@@ -98,7 +98,7 @@ export interface ShownResult {
 /** Undefined if nothing is kept. Written before the end, so it counts only once the job no longer waits or runs. */
 export async function shownResult(
   connection: Connection,
-  application: SeenApplication,
+  application: Application,
   id: string,
 ): Promise<ShownResult | undefined> {
   if (id.length > LONGEST_ID) return undefined;

@@ -2,30 +2,18 @@
  * A job that waits, runs or has failed, as lists show it: what its payload says, with secrets masked, and whether it waits to run
  * alone. A text that no worker can read is shown as such.
  */
-import type { Clock, Seconds } from '../base/clock';
+import type { Application } from '../connections/application';
+import type { Seconds } from '../base/clock';
 import { redact, isSecretKey, MASK } from '../base/redact';
 import type { Connection, PeekedJob, WaitingState } from '../connections/contract';
-import type { FailedEntry, FailedStore } from '../connections/failed-store';
+import type { FailedEntry } from '../connections/failed-store';
 import type { JobRegistry, JobDefinition } from '../job/registry';
-import type { OperationsConnection } from './operations-connection';
 import { countersIn, noCounters, glimpseOf, UNREADABLE_NAME, fenceOf, type Counters } from '../payload/counters';
 import { envelopeIn } from '../payload/envelope';
 import { readTies } from '../payload/ties';
 import { momentOfId } from '../payload/uuid';
 import type { RecordStore } from '../connections/record-store';
 import { fieldsIn } from '../payload/values';
-
-/** What looking at jobs needs from their application; a `QueueManager` provides it. */
-export interface SeenApplication {
-  readonly registry: JobRegistry;
-  readonly clock: Clock;
-  readonly configuration: { readonly metrics?: boolean | undefined };
-  readonly failed: { storeFor(connection: Connection): FailedStore | undefined };
-  /** The connection that keeps the records of this one. Undefined if none does. */
-  operationsOf(connection: Connection): OperationsConnection | undefined;
-  /** Like `operationsOf`, but never undefined. @throws E_NO_RECORDS */
-  neededOperationsOf(connection: Connection): OperationsConnection;
-}
 
 /** Where a job can be found. `running` is what counts call `reserved`. */
 export type JobState = 'ready' | 'delayed' | 'running' | 'failed';
@@ -70,7 +58,7 @@ export interface ListedFailure extends ListedJob {
 /** A job as its store has listed it. */
 export async function listedJob(
   connection: Connection,
-  application: SeenApplication,
+  application: Application,
   {
     queue,
     state,
@@ -93,7 +81,7 @@ export async function listedJob(
 /** The failed jobs of this connection: a store that keeps those of several returns only its own ones to each that has a store. */
 export function ownEntries(
   connection: Connection,
-  { failed }: SeenApplication,
+  { failed }: Application,
   entries: readonly FailedEntry[],
 ): readonly FailedEntry[] {
   if (failed.storeFor(connection) === connection.failed) return entries;
@@ -101,7 +89,7 @@ export function ownEntries(
 }
 
 /** A job that has failed. */
-export function listedFailure({ registry }: SeenApplication, entry: FailedEntry): ListedFailure {
+export function listedFailure({ registry }: Application, entry: FailedEntry): ListedFailure {
   const { id, name, connection, queue, attempts, failedAt, exception } = entry;
   const [error = ''] = exception.split('\n', 1);
   return {

@@ -11,11 +11,7 @@ import { keptResult } from '../job/resolve-options';
 import { endedCancelled, JobFailedError, noRecords, resultNotKept, resultPending } from './errors';
 import { foundJob, type FoundJob } from './found-job';
 import { endText, readEnd, reasonText, RESULTS, type Reason } from './kept-end';
-import { stateOf, definitionIn, type SeenApplication } from './listed-job';
-
-export interface ResultApplication extends SeenApplication, Pick<Application, 'driver' | 'observers' | 'report'> {
-  settings(name?: string): { readonly maxPayload: number };
-}
+import { stateOf, definitionIn } from './listed-job';
 
 /**
  * Pauses between two looks: the first, the growth factor, and the longest; `woken` if the store wakes waiters, so that only jobs
@@ -33,12 +29,7 @@ const SELDOM = 2;
  *
  * @throws QueueUnavailableError the store is unreachable: the job must not end before it is back
  */
-export async function keepEnd(
-  application: ResultApplication,
-  job: JobContext,
-  end: JobEnd,
-  keep: Seconds,
-): Promise<void> {
+export async function keepEnd(application: Application, job: JobContext, end: JobEnd, keep: Seconds): Promise<void> {
   const { id, name, connectionName: connection, queue } = job;
   const during = `keeping the result of ${name}`;
   const own = application.driver(connection);
@@ -89,7 +80,7 @@ type Look = { readonly value: unknown } | Pending;
  */
 export async function awaitResult(
   connection: Connection,
-  application: ResultApplication,
+  application: Application,
   wanted: WantedResult,
 ): Promise<unknown> {
   const { clock, observers } = application;
@@ -150,7 +141,7 @@ function unanswered({ name, driver: store, address }: Connection, { id, within: 
 
 interface Place {
   readonly connection: Connection;
-  readonly application: ResultApplication;
+  readonly application: Application;
   readonly records: RecordStore;
   readonly wanted: WantedResult;
 }
@@ -183,7 +174,7 @@ async function look({ connection, application, records, wanted }: Place, isWhole
 }
 
 /** The kept result of a job that has ended. @throws its other outcome */
-async function endOf(records: RecordStore, { registry }: ResultApplication, id: string): Promise<unknown> {
+async function endOf(records: RecordStore, { registry }: Application, id: string): Promise<unknown> {
   const end = readEnd(await records.get(RESULTS, id), registry);
   if (end === undefined || end.kind === 'completed') return end?.value;
   if (end.kind === 'failed') throw new JobFailedError(end.job, id, end.reason);
@@ -192,12 +183,7 @@ async function endOf(records: RecordStore, { registry }: ResultApplication, id: 
 }
 
 /** @param line the first line of its error, from the failed store */
-async function failureOf(
-  records: RecordStore,
-  { registry }: ResultApplication,
-  id: string,
-  line: string,
-): Promise<Reason> {
+async function failureOf(records: RecordStore, { registry }: Application, id: string, line: string): Promise<Reason> {
   const end = readEnd(await records.get(RESULTS, id), registry);
   if (end?.kind === 'failed') return end.reason;
   const at = line.indexOf(': ');

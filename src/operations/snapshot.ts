@@ -2,11 +2,11 @@
  * The state of a connection's queues at one moment, and their workers: read with a bounded number of calls, so that it can be
  * requested every two seconds.
  */
+import type { Application } from '../connections/application';
 import type { Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
 import { readFigures } from './figures/figures';
-import type { SeenApplication } from './listed-job';
 import { oldestWait } from './figures/queue-sampler';
 import { listWorkers, type RunningWorker } from './worker-record';
 
@@ -67,7 +67,7 @@ const TOGETHER = 10;
 /** @throws CapabilityError the store does not count jobs */
 export async function takeSnapshot(
   connection: Connection,
-  application: SeenApplication,
+  application: Application,
   own: string,
   { queues: named }: SnapshotOptions,
 ): Promise<Snapshot> {

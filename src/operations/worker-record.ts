@@ -2,11 +2,11 @@
  * The record that each worker keeps of itself in the store: rewritten every five seconds, it expires a minute after the last
  * time. Whoever asks for workers reads these records, and asks no worker.
  */
+import type { Application } from '../connections/application';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
 import type { RecordStore } from '../connections/record-store';
 import { fieldsIn, isRecord } from '../payload/values';
-import type { SeenApplication } from './listed-job';
 
 /** A running job, as its worker's record shows it: never its data. */
 export interface WorkersJob {
@@ -100,7 +100,7 @@ export function removeWorker(records: RecordStore, id: string): Promise<void> {
  *
  * @throws E_NO_RECORDS nothing keeps records for this connection
  */
-export async function listWorkers(connection: Connection, application: SeenApplication): Promise<RunningWorker[]> {
+export async function listWorkers(connection: Connection, application: Application): Promise<RunningWorker[]> {
   const store = application.neededOperationsOf(connection);
   const now = (await store.now?.()) ?? application.clock.now();
   const found = new Map<string, RunningWorker>();

@@ -5,25 +5,24 @@
  * It looks every ten seconds, and at the moment of an occurrence that must not be sent early. One look reads the states of
  * all schedules in one call. No job of a worker waits for any of this.
  */
+import type { DispatchApplication } from '../dispatch/dispatch-application';
 import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
 import { groupsOf } from '../base/collections';
-import { runFor } from '../connections/application';
+import { runFor, type OperationsConnection } from '../connections/application';
 import { within } from '../connections/kit/caller';
 import type { RecordStore } from '../connections/record-store';
-import type { OperationsConnection } from '../operations/operations-connection';
 import { uuidv7 } from '../payload/uuid';
 import { fieldsIn, isRecord } from '../payload/values';
 import {
   clockOf,
-  type Destination,
   destinationOf,
-  type KeptState,
   RENEWED_EVERY,
-  type ScheduleApplication,
   sendOccurrence,
   stateIn,
   statesIn,
   write,
+  type Destination,
+  type KeptState,
 } from './occurrence';
 import type { Schedule } from './schedule';
 
@@ -58,7 +57,7 @@ interface UnderWay {
 }
 
 export class Keeper {
-  readonly #application: ScheduleApplication;
+  readonly #application: DispatchApplication;
   readonly #declared: () => readonly Schedule[];
   readonly #keepings = new Map<OperationsConnection, OwnKeeping>();
   readonly #destinations = new WeakMap<Schedule, Destination>();
@@ -70,7 +69,7 @@ export class Keeper {
   #isClosed = false;
 
   /** @param declared may throw */
-  constructor(application: ScheduleApplication, declared: () => readonly Schedule[]) {
+  constructor(application: DispatchApplication, declared: () => readonly Schedule[]) {
     this.#application = application;
     this.#declared = declared;
   }

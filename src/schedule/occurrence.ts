@@ -6,7 +6,7 @@ import { CapabilityError } from '../connections/errors';
 import type { RecordStore } from '../connections/record-store';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { tellPushed } from '../dispatch/send';
-import type { OperationsConnection } from '../operations/operations-connection';
+import type { OperationsConnection } from '../connections/application';
 import { uuidAt, uuidv7 } from '../payload/uuid';
 import { fieldsIn } from '../payload/values';
 import type { Schedule } from './schedule';
@@ -14,11 +14,6 @@ import type { Schedule } from './schedule';
 const CLAIM = 'claim';
 /** Longer than any push may take. */
 const HELD: Seconds = 30;
-
-/** What schedules need of their application; a `QueueManager` is one. */
-export interface ScheduleApplication extends DispatchApplication {
-  readonly defaultConnection: string;
-}
 
 /** Where the jobs of a schedule go, and where its state is kept. */
 export interface Destination {
@@ -33,7 +28,7 @@ export interface Destination {
 }
 
 /** @throws CapabilityError, E_NO_RECORDS, E_UNKNOWN_CONNECTION, and what is wrong with its job */
-export function destinationOf(schedule: Schedule, application: ScheduleApplication): Destination {
+export function destinationOf(schedule: Schedule, application: DispatchApplication): Destination {
   const { connection, overlap, missed, make } = schedule.parts;
   const job = make();
   const target = application.driver(application.encoder.route(job, { connection }).connection);
@@ -50,7 +45,7 @@ export function destinationOf(schedule: Schedule, application: ScheduleApplicati
 /** The clock that judges its occurrences. */
 export function clockOf(
   { target, operations }: Pick<Destination, 'target' | 'operations'>,
-  application: ScheduleApplication,
+  application: DispatchApplication,
 ): Promise<Milliseconds> {
   return target.now?.() ?? operations.now?.() ?? Promise.resolve(application.clock.now());
 }
@@ -66,7 +61,7 @@ export async function sendOccurrence(
   at: Milliseconds,
   now: Milliseconds,
   destination: Destination,
-  application: ScheduleApplication,
+  application: DispatchApplication,
   last: Pick<ScheduleState, 'sentAt' | 'sentTo'> = {},
 ): Promise<{ readonly result: Pushed | 'before' | 'late' | 'skipped' | 'held'; readonly queue: string }> {
   const { name, parts, overlapKey } = schedule;

@@ -1,4 +1,5 @@
 /** The schedules of an application, as users see them: `Queue.schedules`; and those that are declared in this process. */
+import type { DispatchApplication } from '../dispatch/dispatch-application';
 import type { Class } from '../base/class';
 import type { Milliseconds } from '../base/clock';
 import { toError } from '../base/exception-text';
@@ -8,21 +9,20 @@ import { placeOf } from '../job/option-kinds';
 import type { OverlapPolicy } from '../job/options';
 import type { JobDefinition, JobInstance, JobRegistry } from '../job/registry';
 import { findJob } from '../operations/found-job';
-import type { OperationsConnection } from '../operations/operations-connection';
+import type { OperationsConnection } from '../connections/application';
 import { listWorkers } from '../operations/worker-record';
-import { CronCadence, type Missed, timing } from './cadence';
+import { CronCadence, timing, type Missed } from './cadence';
 import { invalidSchedule, unknownSchedule } from './errors';
 import { Keeper, keptNames } from './keeper';
 import {
   clockOf,
-  type Destination,
   destinationOf,
-  type KeptState,
-  type ScheduleApplication,
-  type ScheduleState,
   stateIn,
   statesIn,
   write,
+  type Destination,
+  type KeptState,
+  type ScheduleState,
 } from './occurrence';
 import { PendingSchedule, Schedule } from './schedule';
 
@@ -99,12 +99,12 @@ const TRIES = 20;
 export class Schedules {
   /** Which of the declared schedules this process may send by itself. */
   isDriven: (schedule: Schedule) => boolean = () => true;
-  readonly #application: ScheduleApplication;
+  readonly #application: DispatchApplication;
   #declared = new DeclaredSchedules();
   #keepers = 0;
   #keeper: Keeper | undefined;
 
-  constructor(application: ScheduleApplication) {
+  constructor(application: DispatchApplication) {
     this.#application = application;
   }
 

@@ -4,7 +4,8 @@
  */
 import { AssertionError } from 'node:assert';
 import { isDeepStrictEqual } from 'node:util';
-import { defaultManager, setFakeFactory, standIn } from '../application/default-manager';
+import { defaultManager, standIn } from '../application/default-manager';
+import { late } from '../base/late-parts';
 import type { QueueManager } from '../application/queue-manager';
 import type { Class } from '../base/class';
 import { errorClass } from '../base/onqueue-error';
@@ -369,7 +370,7 @@ export class FakeQueue {
   }
 }
 
-setFakeFactory((options) => FakeQueue.install(options));
+late.fake = (options) => FakeQueue.install(options);
 
 function accepted<J extends object>(all: Pushed<J>[], predicate: PushedPredicate<J> | undefined): Pushed<J>[] {
   if (predicate === undefined) return all;

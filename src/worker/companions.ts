@@ -5,7 +5,7 @@ import type { BusyEvent } from '../job/hooks';
 import { FigureReporter } from '../operations/figures/figure-reporter';
 import { QueueSampler } from '../operations/figures/queue-sampler';
 import { JobHistories } from '../operations/history/job-histories';
-import type { OperationsConnection } from '../operations/operations-connection';
+import type { OperationsConnection } from '../connections/application';
 import type { Loop } from './loop';
 import type { ResolvedWorkerOptions } from './worker-options';
 import { hostname } from 'node:os';

@@ -1,9 +1,9 @@
+import { late } from '../../src/base/late-parts';
 import {
   addDefaultConnector,
   closeDefaultManager,
   defaultManager,
   replaceDefaultManager,
-  setManagerFactory,
 } from '../../src/application/default-manager';
 import { Queue } from '../../src/application/queue';
 import { QueueManager } from '../../src/application/queue-manager';
@@ -16,7 +16,7 @@ const memory = { connections: { main: { driver: 'memory' } } } as const;
 beforeEach(() => {
   replaceDefaultManager(undefined);
   const connectors = { memory: (_config: object, { name }: { name: string }) => new WatchedConnection(name, clock) };
-  setManagerFactory(() => new QueueManager({ connectors, logger: new KeptLog(), clock, folder: '/nowhere' }));
+  late.manager = () => new QueueManager({ connectors, logger: new KeptLog(), clock, folder: '/nowhere' });
 });
 
 afterEach(() => closeDefaultManager());

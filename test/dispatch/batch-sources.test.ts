@@ -1,6 +1,7 @@
+import { late } from '../../src/base/late-parts';
 import type { BatchSource } from '../../src/job/job-context';
 import { endOfTurn } from '../../src/base/clock';
-import { Job, setJobDispatcher } from '../../src/job/job';
+import { Job } from '../../src/job/job';
 import { Transaction } from '../../src/dispatch/transaction';
 import type { AfterCommitError } from '../../src/dispatch/errors';
 import { testApplication, until, type TestApplication } from '../support/application';
@@ -18,7 +19,7 @@ let isClosed: boolean;
 
 beforeEach(() => {
   application = testApplication();
-  setJobDispatcher(application.bus);
+  late.dispatcher = application.bus;
   isClosed = false;
 });
 afterEach(() => application.manager.close());

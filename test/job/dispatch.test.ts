@@ -1,5 +1,6 @@
+import { late } from '../../src/base/late-parts';
 import { PendingChain, type PendingDispatch } from '../../src/job/pending';
-import { Job, setJobDispatcher, type JobDispatcher } from '../../src/job/job';
+import { Job, type JobDispatcher } from '../../src/job/job';
 
 @Job()
 class Greet extends Job {
@@ -26,7 +27,7 @@ describe('the static methods of a job', () => {
     };
     beforeEach(() => {
       sent.length = 0;
-      setJobDispatcher(recorder);
+      late.dispatcher = recorder;
     });
 
     it('construct the job from the given arguments and hand it over', async () => {

@@ -1,4 +1,5 @@
-import { Job, setJobDispatcher } from '../../src/job/job';
+import { late } from '../../src/base/late-parts';
+import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import type { ConnectionConfig } from '../../src/connections/driver';
 import type { FailedLink } from '../../src/job/job-context';
@@ -38,7 +39,7 @@ let application: TestApplication;
 
 function given(connections: Record<string, ConnectionConfig>): void {
   application = testApplication({ connections, default: Object.keys(connections)[0]! });
-  setJobDispatcher(application.bus);
+  late.dispatcher = application.bus;
 }
 
 async function work(connection?: string, queue = 'default'): Promise<void> {

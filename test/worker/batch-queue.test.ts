@@ -1,7 +1,8 @@
-import { Job, setJobDispatcher } from '../../src/job/job';
+import { late } from '../../src/base/late-parts';
+import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 
-import { type TestApplication, testApplication } from '../support/application';
+import { testApplication, type TestApplication } from '../support/application';
 
 let application: TestApplication;
 let ran: string[];
@@ -41,7 +42,7 @@ beforeEach(() => {
     connections: { memory: { driver: 'memory' }, other: { driver: 'memory' } },
     default: 'memory',
   });
-  setJobDispatcher(application.bus);
+  late.dispatcher = application.bus;
 });
 afterEach(() => application.manager.close());
 

@@ -1,4 +1,5 @@
-import { Job, setJobDispatcher } from '../../src/job/job';
+import { late } from '../../src/base/late-parts';
+import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import type { ConnectionConfig } from '../../src/connections/driver';
 import type { FailedLink } from '../../src/job/job-context';
@@ -115,7 +116,7 @@ const watched = (jobs: Parameters<TestApplication['bus']['batch']>[0]) =>
 beforeEach(() => {
   [ran, causes, told, broken] = [[], [], undefined, true];
   given();
-  setJobDispatcher(application.bus);
+  late.dispatcher = application.bus;
 });
 afterEach(() => application.manager.close());
 
@@ -333,7 +334,7 @@ describe('a batch', () => {
 
   it('runs its jobs one after the other on a sync connection', async () => {
     given({ sync: { driver: 'sync' } });
-    setJobDispatcher(application.bus);
+    late.dispatcher = application.bus;
     const batch = await watched([new Note('a'), [new Note('b'), new Note('c')]]).dispatch();
     expect(ran).toEqual(['a', 'b', 'c', 'then', 'finally']);
     expect(batch).toMatchObject({ completed: 3, isFinished: true });

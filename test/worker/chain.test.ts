@@ -1,4 +1,5 @@
-import { Job, setJobDispatcher } from '../../src/job/job';
+import { late } from '../../src/base/late-parts';
+import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import type { ConnectionConfig } from '../../src/connections/driver';
 import type { FailedLink } from '../../src/job/job-context';
@@ -193,7 +194,7 @@ describe('a chain', () => {
   });
 
   it('takes the parameters of its first link in withChain()', async () => {
-    setJobDispatcher(application.bus);
+    late.dispatcher = application.bus;
     await Note.withChain([new Note('b')]).dispatch('a');
     await work();
     expect(ran).toEqual(['a', 'b']);

@@ -9,7 +9,7 @@ import type { Class } from '../../base/class';
 import type { Logger } from '../../base/logger';
 import type { ConnectionConfig, Size, CommonConfig, StoreConfig, Check, Keys, KeysOf } from '../../connections/driver';
 import type { EntityAdapter } from '../../payload/entities';
-import type { HistoryConfig } from '../../operations/history/job-histories';
+import type { HistoryConfig } from '../../connections/application';
 import { DEFAULT_MAX_PAYLOAD } from '../../dispatch/job-encoder';
 import * as value from './configuration-values';
 import { isRecord } from '../../payload/values';

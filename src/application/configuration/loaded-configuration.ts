@@ -2,17 +2,11 @@
 import { types, isDeepStrictEqual } from 'node:util';
 import { learnSecrets } from '../../base/redact';
 import type { Logger } from '../../base/logger';
-import { inRootContext } from '../../connections/application';
+import { inRootContext, type ConnectionSettings } from '../../connections/application';
 import { checkConfiguration, type KnownParts } from './check-configuration';
 import { findConfigFile, loadConfiguration, projectFolder, staleRemark } from './config-file';
 import { STORE_KEYS, type Configuration } from './configuration';
-import {
-  driverNamed,
-  type ConnectionSettings,
-  type ConnectionConfig,
-  type Size,
-  type StoreConfig,
-} from '../../connections/driver';
+import { driverNamed, type ConnectionConfig, type Size, type StoreConfig } from '../../connections/driver';
 import { ConfigurationError, configFileFailed, configurationLoading, unknownConnection } from '../errors';
 import { registry } from '../../job/registry';
 import { join } from 'node:path';

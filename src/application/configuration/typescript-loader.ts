@@ -9,6 +9,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import Module, { createRequire, SourceMap, type SourceMapPayload } from 'node:module';
 import { dirname, resolve, join, sep } from 'node:path';
+import { isUnderJest } from '../../base/environment';
 import { noTypeScriptLoader, configFileFailed } from '../errors';
 
 /** The part of @swc/core that we use. The package is optional, so we cannot rely on its types. */
@@ -70,7 +71,7 @@ function leadToSource(error: SyntaxError, filename: string, source: string, code
 function isUnderstood(): boolean {
   const present = loader._extensions['.ts'];
   const isTypeStripping = present?.name === 'loadTS';
-  return process.env['JEST_WORKER_ID'] !== undefined || (present !== undefined && !isTypeStripping);
+  return isUnderJest() || (present !== undefined && !isTypeStripping);
 }
 
 function findCompiler(file: string): Compiler {

@@ -1,4 +1,5 @@
 /** The failed jobs of all connections that keep them: `Queue.failed`. */
+import type { Application } from '../../connections/application';
 import type { Milliseconds } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { Buried, Connection } from '../../connections/contract';
@@ -36,7 +37,6 @@ import {
   sweep,
   thatFit,
   visitStores,
-  type FailedSources,
   type FoundEntry,
   type OpenStore,
   type Sweep,
@@ -61,9 +61,9 @@ const DEFAULT_LIMIT = 100;
 const RETRY_LOCK = 60;
 
 export class FailedJobs {
-  readonly #sources: FailedSources;
+  readonly #sources: Application;
 
-  constructor(sources: FailedSources) {
+  constructor(sources: Application) {
     this.#sources = sources;
   }
 

@@ -1,9 +1,7 @@
 /** The stores of failed jobs: which there are, how to go through one while others change it, and how many jobs each keeps. */
+import type { Application } from '../../connections/application';
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../base/clock';
 import { toError } from '../../base/exception-text';
-import type { Logger } from '../../base/logger';
-import type { ConnectionSettings } from '../../connections/driver';
 import type { Buried, Connection } from '../../connections/contract';
 import type { FailedEntry, FailedSearch, FailedStore } from '../../connections/failed-store';
 import { noFailedStore, type Unreachable } from './errors';
@@ -15,19 +13,8 @@ export interface OpenStore {
   readonly store: FailedStore;
 }
 
-/** What failed jobs need from their application; a `QueueManager` provides it. */
-export interface FailedSources {
-  connectionNames(): readonly string[];
-  driver(name: string): Connection;
-  settings(name: string): ConnectionSettings;
-  /** The connection that keeps the failed jobs of connections without a store. */
-  readonly failedConnection: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
 /** The store for a connection's failed jobs: its own, or that of the connection that `failed` names. */
-export function failedStoreOf(connection: Connection, sources: FailedSources): FailedStore | undefined {
+export function failedStoreOf(connection: Connection, sources: Application): FailedStore | undefined {
   return ownStore(connection) ?? ownStore(sources.driver(sources.failedConnection));
 }
 
@@ -42,7 +29,7 @@ function ownStore({ capabilities, failed }: Connection): FailedStore | undefined
  * @throws E_NO_FAILED_STORE; the first error, if no store could be reached
  */
 export async function visitStores(
-  sources: FailedSources,
+  sources: Application,
   ask: (open: OpenStore) => Promise<void>,
   askBuried?: (buried: Buried) => Promise<void>,
 ): Promise<readonly Unreachable[]> {
@@ -68,13 +55,13 @@ export async function visitStores(
 }
 
 /** How many stores there are to visit. */
-export function countStores(sources: FailedSources): number {
+export function countStores(sources: Application): number {
   const connections = sources.connectionNames().map((name) => sources.driver(name));
   return connections.filter((connection) => connection.standsFor === undefined && ownStore(connection)).length;
 }
 
 /** Whether two connections may lead to one store, so that jobs could be counted twice. */
-export function sharesStores(sources: FailedSources): boolean {
+export function sharesStores(sources: Application): boolean {
   const open = sources.connectionNames().map((name) => sources.driver(name));
   const addresses = open
     .filter((connection) => connection.standsFor === undefined && ownStore(connection))

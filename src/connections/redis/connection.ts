@@ -31,7 +31,7 @@ import {
 import type { RedisConfig } from './driver';
 import type { NewBatch } from '../batch-store';
 import { groupsOf, Recent, pagesOf } from '../../base/collections';
-import { threadModule } from '../../base/thread-module';
+import { threadModule } from '../../base/environment';
 import { RedisCaller, type RedisCallerSettings } from './caller';
 import { clientSource, threadOptions, sourceOfThread, type ClientSource, type ThreadOptions } from './client';
 import { diagnoseRedis, recount } from './diagnose';

@@ -1,6 +1,6 @@
 /** What another thread needs to open the same tables; see `ThreadAccess`. */
 import type { DatabaseConfig } from './driver';
-import { threadModule } from '../../base/thread-module';
+import { threadModule } from '../../base/environment';
 import type { ThreadAccess } from '../contract';
 import type { OpenContext } from './database-connection';
 

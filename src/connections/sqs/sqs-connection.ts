@@ -3,7 +3,7 @@ import { SQS, type SqsConfig } from './driver';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { groupsOf, MOST_BYTES, Recent } from '../../base/collections';
 import { toError } from '../../base/exception-text';
-import { threadModule } from '../../base/thread-module';
+import { threadModule } from '../../base/environment';
 import type { JobRegistry } from '../../job/registry';
 import type { ConnectorContext } from '../driver';
 import type {

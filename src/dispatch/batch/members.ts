@@ -157,7 +157,7 @@ export function callbackOf(
   on: BatchEvent,
   link: ChainLink,
   place: BatchPlace,
-  { registry }: Pick<Application, 'registry'>,
+  { registry }: Application,
 ): PlannedCallback {
   const { connection = place.connection, queue, delay, dueAt, retryWithin } = link;
   const { id, connection: kept, queue: keptIn, chosenQueue: jobs } = place;

@@ -27,7 +27,7 @@ import {
   type JobCounts,
 } from './job-counts';
 import type { JobCounters } from './job-counters';
-import type { OperationsConnection } from '../operations-connection';
+import type { OperationsConnection } from '../../connections/application';
 import type { QueueSampler } from './queue-sampler';
 
 const INTERVAL: Milliseconds = 10_000;

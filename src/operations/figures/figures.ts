@@ -21,7 +21,7 @@ import {
   type JobClass,
   type Times,
 } from './job-counts';
-import type { OperationsConnection } from '../operations-connection';
+import type { OperationsConnection } from '../../connections/application';
 import { SAMPLE } from './queue-sampler';
 
 export interface FigureOptions {

@@ -10,7 +10,7 @@ import { isStoreAway } from '../../connections/errors';
 import type { BusyEvent } from '../../job/hooks';
 import { uuidv7, READY_AT, readyAtOf } from '../../payload/uuid';
 import { MINUTES, spanAt, WHOLE_QUEUE, type JobCounts } from './job-counts';
-import type { OperationsConnection } from '../operations-connection';
+import type { OperationsConnection } from '../../connections/application';
 import { durationSeconds, type Duration } from '../../job/duration';
 import { checkQueueName } from '../../job/option-kinds';
 import { isRecord, fieldsIn } from '../../payload/values';

@@ -5,15 +5,19 @@
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { errorMessage, errorName, exceptionText } from '../../base/exception-text';
 import { OnqueueError } from '../../base/onqueue-error';
-import type { Application, EndedRun, Observer } from '../../connections/application';
+import type {
+  Application,
+  EndedRun,
+  Observer,
+  HistoryConfig,
+  OperationsConnection,
+} from '../../connections/application';
 import type { Connection } from '../../connections/contract';
 import { within } from '../../connections/kit/caller';
 import type { RecordStore, StoreRecord } from '../../connections/record-store';
-import { durationSeconds, type Duration } from '../../job/duration';
+import { durationSeconds } from '../../job/duration';
 import type { JobContext, Progress } from '../../job/job-context';
 import { fenceAtRetry, type Counters } from '../../payload/counters';
-import type { SeenApplication } from '../listed-job';
-import type { OperationsConnection } from '../operations-connection';
 import {
   COMPLETED,
   HISTORY,
@@ -35,20 +39,6 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Recent } from '../../base/collections';
-
-/** What is kept of what happened to jobs. */
-export interface HistoryConfig {
-  /** How long completed jobs are remembered: a duration. Default: not at all. */
-  readonly completed?: Duration | undefined;
-  /** Whether to keep the source lines around the place where an attempt threw. Default: `true`. */
-  readonly sourceLines?: boolean | undefined;
-}
-
-export interface HistoryApplication
-  extends Pick<Application, 'observers' | 'clock' | 'logger'>, Pick<SeenApplication, 'operationsOf'> {
-  /** False: nothing is kept. */
-  readonly configuration: { readonly history?: false | HistoryConfig | undefined };
-}
 
 const KEPT: Seconds = 7 * 24 * 60 * 60;
 const MOST_KEPT = 10_000;
@@ -85,7 +75,7 @@ interface Trail {
 const started = new WeakMap<Connection, JobHistories>();
 
 export class JobHistories implements Observer {
-  readonly #application: HistoryApplication;
+  readonly #application: Application;
   readonly #remembers: boolean;
   readonly #sourceLines: boolean;
   readonly #connection: Connection;
@@ -97,7 +87,7 @@ export class JobHistories implements Observer {
   #users = 0;
 
   /** Undefined if nothing is to be kept, or no connection can. */
-  static start(application: HistoryApplication, connection: Connection): JobHistories | undefined {
+  static start(application: Application, connection: Connection): JobHistories | undefined {
     const { history = {} } = application.configuration;
     const keeper = history === false ? undefined : application.operationsOf(connection);
     if (history === false || keeper === undefined) return undefined;
@@ -123,7 +113,7 @@ export class JobHistories implements Observer {
   }
 
   private constructor(
-    application: HistoryApplication,
+    application: Application,
     { completed, sourceLines = true }: HistoryConfig,
     connection: Connection,
     { name, records }: OperationsConnection,

@@ -8,7 +8,7 @@ import { within } from '../../connections/kit/caller';
 import type { LeaseTable, Page } from './record';
 import type { Held } from './renewal';
 import { isMainThread, Worker } from 'node:worker_threads';
-import { threadModule } from '../../base/thread-module';
+import { threadModule } from '../../base/environment';
 
 export type Heard = Exclude<ToWorker, { readonly kind: 'gone' | 'closed' }>;
 

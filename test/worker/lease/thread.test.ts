@@ -12,7 +12,7 @@ import type { ConnectionConfig, Connector } from '../../../src/connections/drive
 import type { DatabaseConfig } from '../../../src/connections/sql/driver';
 import type { Connection, ThreadAccess } from '../../../src/connections/contract';
 import { noCounters } from '../../../src/payload/counters';
-import { threadModule } from '../../../src/base/thread-module';
+import { threadModule } from '../../../src/base/environment';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { JobCancelledError, LeaseLostError } from '../../../src/worker/errors';
 import {
