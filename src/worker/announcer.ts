@@ -7,7 +7,7 @@ import { resolveRun } from '../job/resolve-options';
 import type { EntityHolder } from '../payload/entities';
 import { decodeJob } from '../payload/envelope';
 import { tellObservers, type Application, type EndedRun } from '../connections/application';
-import type { Entry, Settlement, SettleResult } from '../connections/contract';
+import type { Entry, FollowUp, SettleResult } from '../connections/contract';
 import { followUpEvent, type FollowUpPlace } from '../connections/entries';
 import type { Milliseconds } from '../base/clock';
 import { readyAtOf } from '../payload/uuid';
@@ -39,7 +39,9 @@ export class Announcer {
    * Undefined if everybody has been told already.
    */
   announce(job: RunningJob, outcome: Outcome): Promise<void> | undefined {
-    const queued = this.#tellNext(job, outcome.settlement);
+    const { settlement } = outcome;
+    const queued =
+      'next' in settlement && settlement.next !== undefined ? this.#tellNext(job, settlement.next) : undefined;
     const told = queued === undefined ? this.#announce(job, outcome) : queued.then(() => this.#announce(job, outcome));
     const isAttempt = job.handler !== 'not-called' && this.#application.hooks.has('attempted');
     if (!isAttempt) return told;
@@ -68,11 +70,10 @@ export class Announcer {
     return told && this.#within(job, `the hook ${hook}`, told);
   }
 
-  #tellNext(job: RunningJob, settlement: Settlement): Promise<void> | undefined {
-    if (!('next' in settlement)) return undefined;
+  #tellNext(job: RunningJob, next: readonly FollowUp[]): Promise<void> | undefined {
     const { connectionName: connection } = job;
     let told: Promise<void> | undefined;
-    for (const { queue, entry } of settlement.next ?? []) {
+    for (const { queue, entry } of next) {
       const tell = (): Promise<void> | undefined => this.tellQueued(job, { connection, queue }, entry);
       told = told === undefined ? tell() : told.then(tell);
     }

@@ -395,7 +395,9 @@ export class Loop {
 
   #jobsOf({ reservations }: ReserveReply): readonly RunningJob[] {
     const { name } = this.#settings.connection;
-    return reservations.map((reservation) => new RunningJob(reservation, name, this.#store.storeClock));
+    const jobs: RunningJob[] = [];
+    for (const reservation of reservations) jobs.push(new RunningJob(reservation, name, this.#store.storeClock));
+    return jobs;
   }
 
   /** Sleeps until something happens, a moment comes, or the store has something. */
@@ -493,6 +495,7 @@ export class Loop {
     const { started } = this.#runs;
     if (!this.#isSettled() || started === this.#idleAfter) return;
     this.#idleAfter = started;
+    if (!this.#settings.application.hooks.has('idle')) return;
     void callFrom(this, () => this.#settings.application.hooks.emit('idle', this.#event));
   }
 

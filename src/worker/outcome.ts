@@ -115,8 +115,7 @@ export function outcomeOf(job: RunningJob, environment: OutcomeEnvironment): Out
     abortReason.cause ??= apartFrom(abortReason, thrown);
   if (abortReason instanceof JobTimedOutError) return attemptFailed(job, abortReason, environment);
   // A handler that returned by itself and never looked at its signal has done its work.
-  const finished = job.handler === 'came-back' && thrown === undefined && !job.knowsItsSignal;
-  if (abortReason !== undefined && !finished) {
+  if (abortReason !== undefined && (job.handler !== 'came-back' || thrown !== undefined || job.knowsItsSignal)) {
     if (abortReason instanceof JobCancelledError) return cancelled(job);
     return releasedForFree(job, 0, abortReason);
   }
@@ -277,10 +276,13 @@ export type Following = Pick<Application, 'registry' | 'driver' | 'clock'>;
  * its retry continues the chain.
  */
 export function followed(outcome: Outcome, job: RunningJob, application: Following): Outcome {
+  const { settlement } = outcome;
+  // The usual case: nothing follows, and nothing is allocated.
+  if (settlement.outcome === 'completed' && job.links.length === 0 && job.tie === undefined) return outcome;
   try {
     return withFollowUps(outcome, job, application);
   } catch (error) {
-    return outcome.settlement.outcome === 'failed' ? outcome : failed(job, toError(error));
+    return settlement.outcome === 'failed' ? outcome : failed(job, toError(error));
   }
 }
 
@@ -348,7 +350,7 @@ function withNext(next: readonly Onward[], outcome: Outcome, job: RunningJob, ap
 function nextOf(outcome: Outcome, job: RunningJob): Onward | undefined {
   const { settlement } = outcome;
   if (settlement.outcome === 'completed') {
-    // The usual case: allocate nothing. What follows a batch is sent by the batch.
+    // What follows a batch is sent by the batch.
     if (job.links.length === 0 || job.definition?.target === StartBatch) return undefined;
     const link = chainedLink({ links: job.links, caught: job.envelope?.chain.caught }, job.connectionName);
     return onwardOf(link, job, link.payload);

@@ -85,22 +85,23 @@ export class Executor {
     let outcome: Outcome | undefined;
     job.startedAt = clock.monotonic();
     try {
-      const confirmed = this.#confirmed(job);
-      if (confirmed !== undefined) await confirmed;
+      // If the lease may have ended, the store is asked whether the job is still ours.
+      const confirming = job.lease?.confirm();
+      if (confirming !== undefined) await Promise.race([confirming, aborted(job)]);
       const refused = this.#refused(job);
       outcome = refused instanceof Promise ? await refused : refused;
       if (outcome === undefined) {
         this.#decode(job);
         const told = this.#tellBefore(job);
         if (told !== undefined) await told;
-        const stillOurs = this.#confirmed(job);
-        if (stillOurs !== undefined) await stillOurs;
+        const confirmingAgain = job.lease?.confirm();
+        if (confirmingAgain !== undefined) await Promise.race([confirmingAgain, aborted(job)]);
         // A hook may have ended the job, or it was aborted while we waited for the hooks.
         const mayStart = job.ending === undefined && job.abortReason === undefined;
         const returned = mayStart ? this.#callHandler(job) : undefined;
         if (returned !== undefined) await returned;
         outcome = this.#decided(job);
-        const heard = this.#tellException(job, outcome);
+        const heard = outcome.error === undefined ? undefined : this.#tellException(job, outcome.error);
         if (heard !== undefined) await heard;
       }
     } catch (error) {
@@ -153,12 +154,6 @@ export class Executor {
     return outcome;
   }
 
-  // If the lease may have ended, the store is asked whether the job is still ours.
-  #confirmed(job: RunningJob): Promise<void> | undefined {
-    const confirming = job.lease?.confirm();
-    return confirming && Promise.race([confirming, new Promise<void>((resolve) => (job.onAbort = () => resolve()))]);
-  }
-
   // Why the job must not run. What can be said without parsing the payload comes first: a text that kills the parser must not
   // kill another worker.
   #refused(job: RunningJob): Outcome | Promise<Outcome> | undefined {
@@ -166,7 +161,11 @@ export class Executor {
     if (job.abortReason instanceof JobCancelledError) return cancelled(job);
     if (job.abortReason !== undefined) return unstarted(job, job.abortReason);
     const { counters } = job.reservation;
-    if (this.#settings.single !== true && isPoisonForAll(counters, this.#application.registry)) {
+    if (
+      counters.crashes > 0 &&
+      this.#settings.single !== true &&
+      isPoisonForAll(counters, this.#application.registry)
+    ) {
       job.glimpse = glimpseOf(job.reservation.payload);
       return isCancelled(job) ? cancelled(job) : failed(job, poisonJob(job.name, job.id, counters.crashes));
     }
@@ -281,11 +280,11 @@ export class Executor {
     return outcome;
   }
 
-  #tellException(job: RunningJob, { error }: Outcome): Promise<void> | undefined {
+  #tellException(job: RunningJob, exception: Error): Promise<void> | undefined {
     const isThrown = job.ending === undefined || job.stray !== undefined || isOwnFailure(job);
-    if (error === undefined || !isThrown) return undefined;
+    if (!isThrown) return undefined;
     const { connectionName } = job;
-    return this.#heard(this.announcer.tell(job, 'exceptionOccurred', { connectionName, job, exception: error }));
+    return this.#heard(this.announcer.tell(job, 'exceptionOccurred', { connectionName, job, exception }));
   }
 
   #tellRecovery(job: RunningJob): void {
@@ -348,6 +347,8 @@ export class Executor {
     this.#application.report(thrown, { job, during: `handle(), after ${why}` });
   }
 }
+
+const aborted = (job: RunningJob): Promise<void> => new Promise<void>((resolve) => (job.onAbort = () => resolve()));
 
 // It called `fail(error)` and threw the same error, as some layers do so that the layers around them see it.
 const isOwnFailure = ({ ending, thrown }: RunningJob): boolean => ending?.kind === 'failed' && ending.error === thrown;

@@ -89,9 +89,14 @@ export class Settler {
    * @throws what the store throws when it is away; then nothing of `finished` may be taken as settled
    */
   exchange(finished: readonly Finished[], wanted?: Wanted): Promise<ReserveReply | undefined> {
-    if (this.#failures === undefined && !finished.some(isPrepared))
-      return this.#send(finished, finished.map(settlementOf), wanted);
-    return this.#exchangePrepared(finished, wanted);
+    const settlements: Settlement[] = [];
+    for (const { job, outcome } of finished) {
+      const isPrepared =
+        this.#failures !== undefined || outcome.onward !== undefined || keptResult(job.definition) !== undefined;
+      if (isPrepared) return this.#exchangePrepared(finished, wanted);
+      settlements.push(outcome.settlement);
+    }
+    return this.#send(finished, settlements, wanted);
   }
 
   async #exchangePrepared(
@@ -304,11 +309,6 @@ function capOf({ connection, failedStore, application }: WorkerSettings): Failed
   return new FailedCap({ store: failedStore, keep: mostFailures, failed });
 }
 
-/** Whether something has to happen before the outcome is written. */
-const isPrepared = ({ job, outcome }: Finished): boolean => outcome.onward !== undefined || keepsEnd(job);
-
-const settlementOf = ({ outcome }: Finished): Settlement => outcome.settlement;
-
 /**
  * Keeps the failed jobs of a connection that cannot keep them itself in the failed store of another connection.
  *
@@ -374,9 +374,6 @@ export async function isStillOurs(connection: Connection, reservation: Reservati
  * Keeps the result or the error of a job whose class asks for that. Written before the outcome, so that it is there once the
  * job counts as ended.
  */
-export function keepsEnd({ definition }: RunningJob): boolean {
-  return keptResult(definition) !== undefined;
-}
 
 /** @throws QueueUnavailableError the store that should keep it is away */
 export async function keepEndOf(
