@@ -64,11 +64,7 @@ export class Call<GivenFlags = object> {
     return this.#command.error(`error: ${sentence}`, { exitCode: ExitCode.usage, code: 'onqueue.usage' });
   }
 
-  /**
-   * Reports a problem and sets the exit code, without ending the command.
-   *
-   * @param details what follows in the same line or in others, such as the text of an error
-   */
+  /** Reports a problem and sets the exit code, without ending the command. @param details follow, such as an error's text */
   fail(note: string, details = ''): void {
     this.output.note(oneLine(note) + details);
     this.session.exitCode = ExitCode.error;
@@ -239,7 +235,6 @@ function didYouMean(word: string, known: readonly string[], prefix = ''): string
 }
 
 /** The names that Laravel's users type for commands that are called differently here. */
-
 const COUNTERPARTS: Readonly<Record<string, string>> = {
   'queue:batches-table': 'migrate',
   'queue:continue': 'resume',

@@ -133,11 +133,7 @@ function backoffOf(given: string, flag: string): Backoff {
   return resolveBackoff({ exponential: first, max }, flag).delays.map((delay): Duration => `${delay}s`);
 }
 
-/**
- * Reads a value, and refuses one that would have no effect.
- *
- * @param before the value of an earlier occurrence
- */
+/** Reads a value, and refuses one without effect. @param before the value of an earlier occurrence */
 export function valueOf(flag: Flag<unknown>, written: string, text: string, before: unknown): unknown {
   const value = flag.read?.(text, written, before);
   if (text.trim() === '') throw invalidOption(written, text, 'Give a value, or leave the flag out.');
@@ -187,8 +183,6 @@ export const PROJECT_FLAGS = {
 
 export type ProjectFlags = Given<typeof PROJECT_FLAGS>;
 
-/** The flags of `work` and `listen`, with Laravel's names: the worker's options and those of the command itself. */
-
 type FlagOption = Exclude<keyof WorkerOptions, 'connection'>;
 
 type FlagOf<Option extends FlagOption> = Flag<Option extends 'queue' ? string : NonNullable<WorkerOptions[Option]>>;
@@ -202,10 +196,7 @@ function flagsOf<Option extends FlagOption>(options: readonly Option[]): { reado
   return Object.fromEntries(flags) as { readonly [Name in Option]: FlagOf<Name> };
 }
 
-/**
- * How many seconds a process of `listen` waits for its job before it is replaced. It ends earlier when its code has changed: see
- * `fresh`.
- */
+/** Seconds that a process of `listen` waits for its job before it is replaced, unless its code has changed: see `fresh`. */
 export const LISTEN_SLEEP = 10;
 
 const LISTENED = ['queue', 'fair', 'tries', 'backoff', 'timeout', 'rest', 'grace'] as const;
@@ -244,10 +235,7 @@ export const WORK_FLAGS = {
   healthPort: port('serve the health of the workers by HTTP: /live, /ready, /health, /metrics'),
   healthHost: text('<address>', 'address for --health-port; 0.0.0.0 means all (default: 127.0.0.1)'),
   ...SHARED_FLAGS,
-  /**
-   * Set by `listen` for its processes: the first prints the opening as `work` does, and all stop before they would run outdated
-   * code.
-   */
+  /** Set by `listen`: its first process prints the opening, and all stop before they would run outdated code. */
   fresh: word('<turn>', ['first', 'again'], '', { isHidden: true }),
   /** Set by a supervisor for its processes; counts from 1. */
   processNumber: count('<number>', '', 1, { isHidden: true }),

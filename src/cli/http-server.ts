@@ -31,10 +31,7 @@ export interface ServerPlace {
   readonly host?: string | undefined;
 }
 
-/**
- * @param answer answers a GET of a path; must not reject
- * @throws E_HEALTH_PORT
- */
+/** @param answer answers a GET of a path; must not reject @throws E_HEALTH_PORT */
 export function serve(place: ServerPlace, answer: (path: string) => Answer | Promise<Answer>): Promise<HttpServer> {
   const server = createServer(({ method = '', url = '' }, response) => {
     const isRead = ['GET', 'HEAD'].includes(method);
@@ -65,8 +62,6 @@ export function listen(server: Server, { flag, port = 0, host = '127.0.0.1' }: S
     });
   });
 }
-
-/** Answers an orchestrator's probes (are the workers alive, are they ready) and Prometheus. */
 
 export interface Served {
   readonly health: SupervisorHealth;

@@ -27,11 +27,7 @@ export interface Named {
   readonly queuesOrOwn: readonly string[];
 }
 
-/**
- * Opens the project. As in Laravel, `redis:high` means the queue `high` of the connection `redis`.
- *
- * @throws E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION
- */
+/** As in Laravel, `redis:high` means the queue `high` of `redis`. @throws E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION */
 export async function openNamed(call: Call<QueueFlags>): Promise<Named> {
   const manager = await call.open();
   const [word] = call.words;

@@ -43,10 +43,7 @@ export class Output {
     this.#stdout.write(`${manyLines(text)}\n`);
   }
 
-  /**
-   * The complete result of a command: the lines for people, or the value with `--json`, which is indented on a terminal and one
-   * line elsewhere.
-   */
+  /** The complete result: the lines for people, or the value with `--json`, indented on a terminal. */
   result(value: unknown, ...lines: readonly string[]): void {
     for (const line of lines) this.line(line);
     if (!this.isJson) return;
@@ -59,10 +56,14 @@ export class Output {
     this.line(formatTable(headings, rows, this.#width));
   }
 
+  /** What is known of one thing, each in a line of its own. */
+  facts(facts: Iterable<readonly [word: string, fact: string | undefined]>): void {
+    for (const [word, fact] of facts) if (fact !== undefined) this.line(`${word.padEnd(12)}${oneLine(fact)}`);
+  }
+
   /**
-   * Rows whose last cell matters most: a table if there is room, otherwise several lines for each row.
-   *
-   * @param readable columns that the last cell needs if it is as long; Infinity: it must not be cut
+   * A table if there is room for the last cell, which matters most; otherwise several lines a row. @param readable its least
+   * columns if it is longer; Infinity: it must not be cut
    */
   list(headings: readonly string[], rows: readonly (readonly Cell[])[], readable = READABLE): void {
     const room = roomForLast(headings, rows, this.#width);
@@ -109,8 +110,6 @@ export class Output {
   }
 }
 
-/** Formats tables for a terminal: columns aligned by visible width, numbers to the right. */
-
 /** `1 job`, `2 jobs`. */
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : plural}`;
@@ -131,11 +130,7 @@ export function roomForLast(headings: readonly string[], rows: Rows, width: numb
   return others.reduce((room, taken) => room - taken - GAP.length, width);
 }
 
-/**
- * One line for the headings and one for each row, without a final line break.
- *
- * @param width the terminal's width: the last column is cut to fit
- */
+/** One line for the headings and each row, without a final break. @param width the last column is cut to fit */
 export function formatTable(headings: readonly string[], rows: Rows, width = Infinity): string {
   const widths = columnWidths(headings, rows);
   const last = headings.length - 1;
@@ -184,9 +179,8 @@ const WIDE =
   /^(?:\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}])/u;
 
 /**
- * Pieces of a text: plain ASCII, in which each character is one column; or a short piece of anything else, because the segmenter
- * needs longer for each character of a longer text. An ASCII character before another one belongs to a piece of the latter kind:
- * it may be combined.
+ * Plain ASCII, one column a character; or a short piece of anything else: the segmenter needs longer for each character of a
+ * longer text. An ASCII character before another one belongs to the latter kind: it may be combined.
  */
 const PIECES = /[ -~]+(?![^ -~])|[^]{1,100}/gu;
 const PLAIN = /^[ -~]*$/;

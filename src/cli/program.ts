@@ -33,11 +33,7 @@ const COMMANDS = [
   completion,
 ];
 
-/**
- * Runs one command line and returns its exit code. All errors have been printed by then.
- *
- * @param line the arguments after the name of the command
- */
+/** Runs one command line, and returns its exit code. All errors have been printed by then. @param line without the command */
 export async function run(line: readonly string[], surroundings: Surroundings): Promise<number> {
   const session = new Session(surroundings);
   try {

@@ -18,10 +18,8 @@ const REMEMBERED: Milliseconds = 15_000;
 const BAR_LENGTHS = [20, 10];
 
 /**
- * Runs `work`, and shows its progress in a line on the terminal. Writes nothing elsewhere, where it would fill a log, or with
- * `--json`.
- *
- * @param measure called before the start, and then up to 4 times a second; absent: only the elapsed time is shown
+ * Shows the progress of `work` in a line on the terminal, and nothing elsewhere, where it would fill a log. @param measure
+ * called before the start, and then up to 4 times a second; absent: only the elapsed time is shown
  */
 export async function showingProgress<T>(
   { output, session }: Call,
@@ -108,10 +106,8 @@ export function doneText({ done, total }: Progress): string {
 }
 
 /**
- * `Retrying [####----] 40% of 3,000, 400/s, 5s left`, in fewer columns than `room`, because a terminal begins a new line at the
- * last column. If there is no room, drops the bar first, then one fact after the other from the end.
- *
- * @param doing what is done, and to what; empty if that is obvious
+ * `Retrying [####----] 40% of 3,000, 400/s, 5s left`, in less than `room`: a terminal begins a new line at its last column.
+ * Without room the bar goes first, then the facts from the end. @param doing empty if that is obvious
  */
 export function progressLine(
   doing: string,

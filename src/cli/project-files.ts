@@ -6,11 +6,7 @@ import { loadTypeScript } from '../application/configuration/typescript-loader';
 import type { Milliseconds } from '../base/clock';
 import { nothingMatched, requiredFileFailed } from './errors';
 
-/**
- * Loads all files that the patterns name, in order.
- *
- * @throws E_NOTHING_MATCHED, E_REQUIRED_FILE, E_TYPESCRIPT_LOADER
- */
+/** Loads all files that the patterns name, in order. @throws E_NOTHING_MATCHED, E_REQUIRED_FILE, E_TYPESCRIPT_LOADER */
 export function requireAll(patterns: readonly string[], folder: string): void {
   for (const file of patterns.flatMap((pattern) => filesOf(pattern, folder))) load(file);
 }
@@ -50,15 +46,11 @@ function load(file: string): void {
   }
 }
 
-/** Finds files by a pattern with `*`, `**` and `?`: Node.js 20 has no matcher of its own. */
-
 const LOADABLE = /(?<!\.d)\.[cm]?[jt]s$/;
 
 /**
- * The files that `pattern` names, sorted; a pattern without wildcards names itself.
- *
- * Wildcards match only scripts (a folder of compiled files also contains maps and declarations), never enter `node_modules`, and
- * enter folders that begin with a dot only if the pattern says so.
+ * The files that `pattern` names, sorted (Node.js 20 has no matcher); without wildcards it names itself. Wildcards match only scripts (compiled folders
+ * have maps and declarations too), never enter `node_modules`, and enter folders with a dot only if the pattern says so.
  */
 export function filesMatching(pattern: string, folder: string): string[] {
   const path = resolve(folder, pattern);
@@ -133,8 +125,6 @@ export class LoadedFiles {
 function stampOf(file: string): Milliseconds | undefined {
   return statSync(file, { throwIfNoEntry: false })?.mtimeMs;
 }
-
-/** Which versions of this package and of its peer dependencies a project has, and whether it has several copies. */
 
 export interface InstalledPackage {
   readonly version: string;

@@ -23,19 +23,13 @@ export interface Surroundings {
   readonly connectors: Connectors;
   /** Asks on the terminal. Undefined if there is none. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
-  /**
-   * Calls back with the keys pressed on the terminal, including Ctrl-C. Undefined if there is none. Returns the function that
-   * stops listening.
-   */
+  /** Calls back with keys pressed on the terminal, and Ctrl-C. Undefined if there is none. Returns what stops listening. */
   readonly onKeys: ((hear: (keys: string) => void) => () => void) | undefined;
   /** Calls back on SIGTERM, SIGINT and SIGQUIT. Returns the function that stops listening. */
   readonly onStopSignal: (hear: (signal: StopSignal) => void) => () => void;
   /** Calls back once if npm started this process and has gone. Returns the function that stops watching. */
   readonly onDeserted: (hear: () => void) => () => void;
-  /**
-   * Calls back when the process that started this one has gone, and kills this one if it still runs after `patience`. Returns the
-   * function that stops watching.
-   */
+  /** Calls back when this one's starter has gone, and kills this one after `patience`. Returns what stops watching. */
   readonly onOrphaned: (hear: () => void, patience: Milliseconds) => () => void;
   /** Starts this command again in a process with a channel to this one. Signals of the terminal do not reach it. */
   readonly fork: (line: readonly string[]) => ChildProcess;
@@ -102,11 +96,7 @@ export class Session {
     return manager;
   }
 
-  /**
-   * In production, asks before jobs are removed.
-   *
-   * @throws E_UNCONFIRMED
-   */
+  /** In production, asks before jobs are removed. @throws E_UNCONFIRMED */
   async confirm(action: string, force: boolean | undefined): Promise<void> {
     const { environment, ask } = this.surroundings;
     if (force === true || environment['NODE_ENV'] !== 'production') return;

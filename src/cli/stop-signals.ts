@@ -16,12 +16,7 @@ export function exitCodeOfSignal(signal: StopSignal): number {
   return 128 + SIGNAL_NUMBERS[signal];
 }
 
-/** Listens for stop signals, and tells the first from the second, which means hurry. */
-
-/**
- * One signal may arrive twice: npm passes on what the terminal has already sent to all its processes. A second signal within this
- * time counts as such an echo.
- */
+/** npm passes on what the terminal has already sent to all its processes: a second signal this soon is such an echo. */
 const ECHO: Milliseconds = 200;
 
 export interface StopCallbacks {
@@ -31,10 +26,7 @@ export interface StopCallbacks {
   readonly again: (signal: StopSignal, code: number) => void;
 }
 
-/**
- * Calls each callback once. If npm started this process and has gone, that counts as the first signal, a SIGTERM, but never as
- * the second. Returns the function that stops listening.
- */
+/** Calls each once. If npm, which started this process, has gone, that counts as a first SIGTERM, but never as the second. */
 export function hearStopSignals(
   { clock, onStopSignal, onDeserted }: Surroundings,
   { first, again }: StopCallbacks,
@@ -92,8 +84,6 @@ export function stopped({ onStopSignal, onDeserted }: Surroundings): Promise<voi
   });
 }
 
-/** Notices when the process that started this one has gone. */
-
 const LOOK_EVERY: Milliseconds = 1000;
 
 export interface DesertedWatchSettings {
@@ -139,9 +129,8 @@ setInterval(() => {
 `;
 
 /**
- * For a process that must not outlive its starter, even if that was killed by SIGKILL. Calls `hear` when the other end of the
- * channel has gone, so that this process can stop cleanly, and kills it if it has not stopped after `patience`. Returns the
- * function that stops watching.
+ * For a process that must not outlive its starter, even one killed by SIGKILL. Calls `hear` when the other end of the channel
+ * has gone, and kills this process if it has not stopped after `patience`. Returns what stops watching.
  */
 export function watchForOrphaning(hear: () => void, patience: Milliseconds): () => void {
   // The process's own `node --require` is not meant for this thread.

@@ -322,18 +322,12 @@ export class SupervisorLink {
     );
   }
 
-  /**
-   * The first report says that the worker has started. It waits for the end of this turn, because a failed start throws within
-   * it.
-   */
+  /** The first report says that the worker has started, at the end of this turn: a failed start throws within it. */
   begin(): void {
     void endOfTurn().then(() => this.#report());
   }
 
-  /**
-   * Reports soon, or at once if the last report named no job: a job that starts may kill the process before anything else is
-   * sent.
-   */
+  /** Reports soon; at once if the last report named no job: a job that starts may kill the process before anything is sent. */
   changed(): void {
     const { clock } = this.#surroundings;
     const at = this.#toldAt + LEAST_INTERVAL;

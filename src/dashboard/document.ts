@@ -34,8 +34,6 @@ export function barePage(title: string, content: Html): Html {
   );
 }
 
-/** The style, script and icon of all pages, at addresses that change with their content. */
-
 /** The type of each, and the files that are sent as one. */
 const ASSETS = {
   'style.css': { type: 'text/css; charset=utf-8', files: ['frame.css', 'parts.css', 'pages.css'] },

@@ -72,8 +72,6 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
   return htmlDocument(view.title, body, head);
 }
 
-/** Which stores the pages show, so that nobody confuses two programs. */
-
 const MOST = 5;
 /** In characters: a cluster has many nodes. */
 const LONGEST = 120;

@@ -30,11 +30,7 @@ export class Lookout {
     this.#clock = clock;
   }
 
-  /**
-   * The recent result of `read`, or a new one.
-   *
-   * @param subject what is read; readings with the same subject are shared
-   */
+  /** The recent result of `read`, or a new one. @param subject what is read; readings with the same subject are shared */
   see<Value>(subject: string, read: () => Promise<Value>, fresh: Milliseconds = FRESH): Promise<Value> {
     const now = this.#clock.monotonic();
     // Expired readings are removed, because each may hold megabytes of jobs, and every visited page makes another one.
@@ -55,8 +51,6 @@ export class Lookout {
     this.#readings.clear();
   }
 }
-
-/** What several pages read. */
 
 /** The connections whose queues are shown: those that can count their jobs. */
 export function watchedConnections(manager: QueueManager): readonly string[] {
@@ -84,17 +78,12 @@ export function workersOf(
   return readOr(read, undefined, isUnrecorded);
 }
 
-/** What pages do about errors of stores that must not hide everything else. */
-
 /** What was found on one connection; or its trouble. */
 export type Seen<Found> =
   | { readonly connection: string; readonly found: Found; readonly trouble?: undefined }
   | { readonly connection: string; readonly found?: undefined; readonly trouble: string };
 
-/**
- * Reads from several connections: one unreachable store must not hide the others. @param isAlone whether the page shows nothing
- * else, so that the trouble is that of the page
- */
+/** One unreachable store must not hide the others. @param isAlone the trouble is then that of the whole page */
 export function readEach<Found>(
   connections: readonly string[],
   isAlone: boolean,
@@ -130,8 +119,6 @@ export const isIncapable = (error: unknown): boolean => error instanceof Capabil
 
 /** No store keeps records for this connection. */
 export const isUnrecorded = (error: unknown): boolean => noRecords.is(error);
-
-/** The most that one request may cost the stores and this process. */
 
 /** Whichever is reached first. */
 const MOST_JOBS = 1000;

@@ -23,10 +23,8 @@ export class StandaloneDashboard {
   }
 
   /**
-   * Starts to let people in. Returns the way in, relative to the server's address: a one-time key, or nothing if there is a
-   * token.
-   *
-   * @param port the port that the server listens on
+   * Lets people in. Returns the way, relative to the server's address: a one-time key, or nothing with a token. @param port of
+   * the server
    */
   begin(port: number, tokens: Tokens, role: Role): string {
     const { clock, logger } = this.#manager;

@@ -36,8 +36,6 @@ export interface PageContext {
 /** Makes a page. Its errors are shown instead. */
 export type Page = (context: PageContext) => Promise<View>;
 
-/** The regions of a page; each can be updated by itself. */
-
 /** By their ids, from top to bottom. */
 export function regionsOf({ parts }: View): ReadonlyMap<string, Html> {
   const shown = Object.entries(parts).filter((part): part is [string, Html] => part[1] !== undefined);

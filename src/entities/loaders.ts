@@ -62,8 +62,6 @@ function typeOrmId(metadata: TypeOrmEntity, entity: object): unknown {
   return Object.values(id)[0];
 }
 
-/** Entities of MikroORM. They belong to the EntityManager of the run. */
-
 interface MikroEntity {
   readonly className: string;
   readonly class: unknown;
@@ -141,8 +139,6 @@ function managerOf({ em }: MikroOrm, scope: Scope): EntityManager {
   for (const token of tokens) scope.register(token, fork);
   return fork;
 }
-
-/** Models of Sequelize. */
 
 interface SequelizeInstance {
   readonly isNewRecord: boolean;

@@ -61,7 +61,6 @@ export function rows(loaders: Readonly<Record<string, RowLoader>>): EntityAdapte
 }
 
 /** Puts what a database found, in any order, into the order of the ids it was asked for. */
-
 export function inOrder<Entity extends object>(
   ids: readonly unknown[],
   found: readonly Entity[],

@@ -96,8 +96,6 @@ function readCommand(data: unknown): Record<string, unknown> | string {
 
 const sizeOf = (value: PhpValue | undefined): number => (value instanceof PhpArray ? value.entries.size : 0);
 
-/** Turns values of PHP into those of JavaScript, and back. */
-
 /** By references, a short text may mean very many values. */
 const MOST_VALUES = 1_000_000;
 
@@ -245,8 +243,6 @@ function keyOf(given: unknown): number | bigint | string | undefined {
   return Number.isSafeInteger(given) ? (given as number) : undefined;
 }
 
-/** Models of Eloquent. Laravel sends the name of their class and their id, and loads them again where the job runs. */
-
 /** Stands for a model, or for several of one class. */
 export interface ModelReference {
   /** Its class in PHP. */
@@ -295,8 +291,6 @@ function phpModel(
   const entries = { class: target, id: write(id), relations: write(relations), connection: connection ?? null };
   return new PhpObject(IDENTIFIER, new Map(Object.entries(entries)));
 }
-
-/** Moments of PHP: objects of DateTime, DateTimeImmutable, Carbon, and the like. They have a time on the wall and a zone. */
 
 /** A moment whose zone this platform does not know, or which is too far away for a Date. */
 interface WrittenMoment {

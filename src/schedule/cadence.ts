@@ -21,8 +21,6 @@ export interface Timing {
   readonly overlap: OverlapPolicy | undefined;
 }
 
-/** When a schedule is due, and what happens to late and overlapping occurrences: shared by `@Job()` and the builder. */
-
 export interface Missed {
   readonly policy: MissedPolicy;
   /** How late a missed occurrence may be sent. */

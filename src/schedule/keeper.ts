@@ -78,10 +78,7 @@ export class Keeper {
     this.#looking = runFor(this.#application, () => this.#lookAndWait());
   }
 
-  /**
-   * Tells the other processes, so that they need not wait until this one is forgotten. Never rejects; waits for the store
-   * for two seconds at most.
-   */
+  /** Tells the other processes, which need not wait until this one is forgotten. Never rejects; takes two seconds at most. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
@@ -264,11 +261,6 @@ function dueOf(
   return goesAhead ? [...late, ...schedule.between(Math.max(from, now), now + AHEAD, MOST_MISSED)] : late;
 }
 
-/**
- * Which process keeps which schedules: each process reports every few seconds, and is forgotten a minute after its last
- * report. If two versions of a program run, as during a deploy, the process that was started last decides about a schedule.
- */
-
 const KIND = 'schedulekeeper';
 const REMEMBERED: Seconds = 60;
 /** Most processes that are remembered, those that reported last. */
@@ -287,7 +279,10 @@ export async function keptNames(records: RecordStore): Promise<ReadonlySet<strin
   return new Set((await keepersIn(records)).flatMap(({ schedules }) => Object.keys(schedules)));
 }
 
-/** This process's own report in one store. */
+/**
+ * This process's own report in one store. Each process reports every few seconds, and is forgotten a minute after its last report.
+ * If two versions of a program run, as during a deploy, the process that was started last decides about a schedule.
+ */
 class OwnKeeping {
   readonly #id = uuidv7();
   readonly #operations: OperationsConnection;

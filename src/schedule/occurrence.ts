@@ -51,10 +51,8 @@ export function clockOf(
 }
 
 /**
- * `held`: another process is about to send it, but may fail to.
- *
- * @param last where the last one went
- * @throws what is wrong with the job, and what its store throws
+ * `held`: another process is about to send it, but may fail to. @param last where the last one went @throws what is wrong with
+ * the job, and what its store throws
  */
 export async function sendOccurrence(
   schedule: Schedule,
@@ -106,9 +104,7 @@ async function removeLeftover(
 
 /**
  * For a store that cannot push under a key: a lock on the connection of the records is held during the push, and a mark stays
- * afterwards. If the process dies between the push and the mark, the job is pushed again, under the same id.
- *
- * @throws what the stores throw
+ * afterwards. A process that dies in between leaves the job to be pushed again, under the same id.
  */
 async function pushClaimed(
   { target, operations }: Destination,
@@ -185,9 +181,8 @@ export async function stateIn(records: RecordStore, name: string): Promise<KeptS
 }
 
 /**
- * Undefined if somebody else has written since it was read; then nothing was written.
- *
- * @param back how far back the schedule looks: a process that comes after so long must still find the state
+ * Undefined if somebody else has written since it was read; then nothing was written. @param back how far back the schedule
+ * looks: a process that comes after so long must still find the state
  */
 export async function write(
   records: RecordStore,

@@ -41,10 +41,7 @@ interface ScheduleParts extends Timing {
 }
 
 export class Schedule {
-  /**
-   * Everything that decides what it sends, except the job's data. A process with another spec runs another version of the
-   * program.
-   */
+  /** What it sends, except the job's data. A process with another spec runs another version of the program. */
   readonly spec: string;
   /** The spec, hashed. */
   readonly digest: string;
@@ -124,10 +121,7 @@ export class PendingSchedule {
   #connection: string | undefined;
   #queue: string | undefined;
 
-  /**
-   * @param caller the function that was called: the stack tells where
-   * @throws E_INVALID_SCHEDULE
-   */
+  /** @param caller the function that was called: the stack tells where @throws E_INVALID_SCHEDULE */
   // oxlint-disable-next-line typescript/no-unsafe-function-type
   constructor(make: () => JobInstance, caller: Function) {
     if (typeof make !== 'function' || /^class\b/.test(Function.prototype.toString.call(make)))
@@ -251,9 +245,8 @@ export class PendingSchedule {
   }
 
   /**
-   * Completes the schedule: later calls are refused. Undefined if one of its calls was refused, and has thrown.
-   *
-   * @throws what is wrong with the whole, with the stack of where it was begun
+   * Later calls are refused. Undefined if a call was refused, and has thrown. @throws what is wrong with the whole, with the
+   * stack of where it was begun
    */
   complete(known: Known, registry: JobRegistry): Schedule | undefined {
     if (this.#state === 'refused') return undefined;

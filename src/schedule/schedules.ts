@@ -130,8 +130,8 @@ export class Schedules {
   }
 
   /**
-   * From now on sends what is due, until the returned function is called. Its promise resolves when that is over, and never
-   * rejects. If called several times, the schedules are kept once.
+   * Sends what is due, until the returned function is called, whose promise resolves when that is over, and never rejects.
+   * Called several times, it keeps the schedules once.
    */
   keep(): () => Promise<void> {
     this.#keepers += 1;
@@ -152,9 +152,8 @@ export class Schedules {
   }
 
   /**
-   * The schedules declared in this process and those known to the stores, by name.
-   *
-   * @throws what is wrong with a declaration, and what a store throws
+   * The schedules of this process and those known to the stores, by name. @throws what is wrong with one, and what a store
+   * throws
    */
   async list(): Promise<readonly ScheduleListing[]> {
     const known = new Map<string, KeptState>();
@@ -188,9 +187,8 @@ export class Schedules {
   }
 
   /**
-   * Sends its job now, even if it is paused or its job still exists; returns the id.
-   *
-   * @throws E_UNKNOWN_SCHEDULE, what is wrong with its job, and what its store throws
+   * Sends its job now, even if it is paused or its job still exists; returns the id. @throws E_UNKNOWN_SCHEDULE, what is wrong
+   * with its job, and what its store throws
    */
   async run(name: string): Promise<string> {
     const { make, connection, queue } = this.#named(name).parts;
@@ -336,8 +334,6 @@ function declarationOf({ parts }: Schedule): DeclaredSchedule {
   return { job, cadence: cadence.text, timezone: cadence.zone.name, missed, overlap, origin };
 }
 
-/** The schedules of an application that are declared in this process: with `Queue.schedule()` and with `@Job()`. */
-
 /** They outlive a manager, as job classes do, because a module that declares some is evaluated only once. */
 export class DeclaredSchedules {
   readonly #complete = new Map<string, Schedule>();
@@ -355,9 +351,8 @@ export class DeclaredSchedules {
   }
 
   /**
-   * Schedules declared in this very turn are completed by this call.
-   *
-   * @throws E_INVALID_SCHEDULE, E_DUPLICATE_SCHEDULE, and what is wrong with the job of one
+   * Those declared in this very turn are completed by this call. @throws E_INVALID_SCHEDULE, E_DUPLICATE_SCHEDULE, and what is
+   * wrong with a job
    */
   all(registry: JobRegistry): readonly Schedule[] {
     this.#completeAll(registry);

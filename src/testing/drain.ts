@@ -40,10 +40,7 @@ export interface DrainReport {
   readonly released: readonly JobRun[];
   /** Out of tries. `Queue.failed` has these jobs. */
   readonly failed: readonly JobRun[];
-  /**
-   * Cancelled by `Queue.cancel(id)` while they ran, or with their batch. Jobs cancelled before they ran are in none of these
-   * lists.
-   */
+  /** Cancelled by `Queue.cancel(id)` while they ran, or with their batch. Those cancelled before are in none of these lists. */
   readonly cancelled: readonly JobRun[];
   readonly lost: readonly JobRun[];
   /** Errors that changed no outcome: from a hook, from `failed()`, or from `handle` after its outcome was decided. */
@@ -62,8 +59,8 @@ export class Drain {
   readonly #runs: JobRun[] = [];
 
   /**
-   * @param used by the names of the connections that may hold jobs
-   * @throws E_INVALID_JOB_OPTION, E_INVALID_WORKER_OPTION, E_INVALID_DURATION
+   * @param used by the names of the connections that may hold jobs @throws E_INVALID_JOB_OPTION, E_INVALID_WORKER_OPTION,
+   * E_INVALID_DURATION
    */
   constructor(manager: FakeManager, clock: TestClock, used: ReadonlyMap<string, unknown>, options: DrainOptions) {
     checkDrainOptions(options);
@@ -199,12 +196,8 @@ function unreadable(connection: Connection, { queue, id }: SetAside): JobRun {
 }
 
 /** The outcome of one run, for tests. */
-
 export interface JobRun {
-  /**
-   * `cancelled`: by `Queue.cancel(id)`. `lost`: its queue was cleared or its lease ended while it ran, so its outcome was
-   * refused.
-   */
+  /** `cancelled`: by `Queue.cancel(id)`. `lost`: its queue was cleared or its lease ended, so its outcome was refused. */
   readonly outcome: 'completed' | 'released' | 'failed' | 'cancelled' | 'lost';
   readonly name: string;
   readonly id: string;
@@ -220,10 +213,7 @@ export interface JobRun {
   readonly delay: Seconds | undefined;
   /** The error of a failed attempt or job, or the reason why a job was released without being run. */
   readonly error: Error | undefined;
-  /**
-   * The jobs that follow: for a completed job, the rest of its chain, whose first job is sent; for a failed one, the `catch()`
-   * job.
-   */
+  /** The jobs that follow: the rest of the chain, whose first job is sent, or for a failed one the `catch()` job. */
   readonly next: readonly NextJob[];
   /** The jobs that a completed job has added to its batch by `this.job.batch.add()`, each with the chain behind it. */
   readonly added: readonly BatchedJob[];

@@ -134,8 +134,6 @@ class FakeOutbox extends Outbox {
   }
 }
 
-/** A memory connection that remembers what was pushed, and passes on jobs that are not faked. */
-
 export interface FakedJobsOptions {
   /** These and their subclasses are faked; all others go to the real connections. Default: all. */
   readonly only?: readonly Class[] | undefined;
@@ -200,6 +198,7 @@ interface FakeConnectionParts {
   readonly real: () => Connection;
 }
 
+/** Remembers what was pushed, and passes on jobs that are not faked. */
 export class FakeConnection extends MemoryConnection {
   readonly #parts: FakeConnectionParts;
   readonly #store: MemoryStore;

@@ -391,8 +391,6 @@ function times(count: number): string {
   return count === 1 ? 'once' : `${count} times`;
 }
 
-/** Errors of the test kit itself. Faults that a test finds are `AssertionError`s instead. */
-
 /** `Queue.fake()` was called while another fake was in place. The cause's stack shows where that fake was made. */
 export class AlreadyFakedError extends errorClass('E_ALREADY_FAKED', (cause: unknown) => ({
   message:

@@ -67,10 +67,7 @@ export class ReadPush {
     return new ReadPush(link.connection ?? from, link.queue, link, now);
   }
 
-  /**
-   * The job as a worker would get it. Undefined if its class is not registered here. @throws InvalidPayloadError,
-   * UnknownClassError
-   */
+  /** As a worker would get it. Undefined if its class is not registered here. @throws InvalidPayloadError, UnknownClassError */
   get job(): object | undefined {
     return this.#envelope && this.definition && decodeJob(this.#envelope, this.definition, registry(), {});
   }

@@ -75,9 +75,7 @@ export class TestClock implements Clock {
   }
 }
 
-/** Moves the clock of a fake, and lets the schedules that come up meanwhile send their jobs, each at its moment. */
-
-/** @throws any error of a schedule or its job */
+/** Moves the clock, and lets the schedules that come up meanwhile send their jobs. @throws any error of one */
 export async function travel(manager: FakeManager, clock: TestClock, to: Milliseconds): Promise<void> {
   let from = clock.now();
   for (;;) {

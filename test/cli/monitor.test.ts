@@ -221,7 +221,7 @@ describe('monitor', () => {
       { ...c!, failed: 7, failures: 0 },
     ];
 
-    const { queues } = snapshotTexts({ ...snapshot, queues: failing }, { max: Infinity });
+    const { queues } = snapshotTexts({ ...snapshot, queues: failing }, Infinity);
 
     expect(queues.slice(1)).toEqual([
       expect.stringMatching(/ 12, 3 in 5 min .* a$/),

@@ -154,22 +154,23 @@ async function watched({ output, session }: Call, first: Batch): Promise<Batch |
 function show({ output, session }: Call, shown: Batch, callbacks: readonly BatchCallbackJob[]): void {
   const { id, name, connection, allowsFailures, createdAt, cancelledAt, finishedAt } = shown;
   const now = session.surroundings.clock.now();
+  const when = (moment: Date | undefined) => moment && `${momentText(moment)}, ${agoText(moment, now)}`;
   output.result({ ...batchDocument(shown), callbacks });
-  if (name !== '') output.line(`Name        ${oneLine(name)}`);
-  output.line(`Id          ${id}`);
-  output.line(`On          ${connection}`);
-  output.line(`State       ${stateOf(shown)}`);
-  output.line(`Progress    ${doneText(progressOf(shown))}`);
-  output.line(`Jobs        ${countsText(shown)}`);
-  output.line(`Failures    ${allowsFailures ? 'the others go on' : 'the first cancels it'}`);
-  for (const { on, name: job, queue, isSent } of callbacks)
-    output.line(
-      `${on[0]!.toUpperCase()}${on.slice(1).padEnd(11)}${oneLine(job)} in ${oneLine(queue)}${isSent ? ', sent' : ''}`,
-    );
-  const moments = { Created: createdAt, Cancelled: cancelledAt, Finished: finishedAt };
-  for (const [word, moment] of Object.entries(moments)) {
-    if (moment !== undefined) output.line(`${word.padEnd(12)}${momentText(moment)}, ${agoText(moment, now)}`);
-  }
+  output.facts([
+    ['Name', name || undefined],
+    ['Id', id],
+    ['On', connection],
+    ['State', stateOf(shown)],
+    ['Progress', doneText(progressOf(shown))],
+    ['Jobs', countsText(shown)],
+    ['Failures', allowsFailures ? 'the others go on' : 'the first cancels it'],
+    ...callbacks.map(({ on, name: job, queue, isSent }) => {
+      return [on[0]!.toUpperCase() + on.slice(1), `${job} in ${queue}${isSent ? ', sent' : ''}`] as const;
+    }),
+    ['Created', when(createdAt)],
+    ['Cancelled', when(cancelledAt)],
+    ['Finished', when(finishedAt)],
+  ]);
 }
 
 /** `10 pending, 8 completed, 1 failed, 1 skipped` */

@@ -25,7 +25,6 @@ export const classes = defineCommand({
 });
 
 /** The registered jobs, as `work` prints them at its start and `jobs` lists them. */
-
 export interface RegisteredJob {
   readonly name: string;
   readonly aliases: readonly string[];

@@ -63,8 +63,6 @@ function valuesOf({ program, session }: Call, line: string): (name: ValueName) =
   };
 }
 
-/** Completes the last word of a command line: derived from the commands themselves, so that new ones need nothing here. */
-
 export interface Candidate {
   readonly word: string;
   readonly about: string;
@@ -79,10 +77,7 @@ export type Values = (name: ValueName) => Promise<readonly string[]>;
 /** Characters that no shell interprets. Other names are not offered, because the shell would read them differently. */
 const HARMLESS = /^[\p{L}\p{N}_.,:/@%+][\p{L}\p{N}_.,:/@%+-]*$/u;
 
-/**
- * @param line the line up to the cursor, beginning with the name of the program
- * @param folder where files are looked for
- */
+/** @param line up to the cursor, with the name of the program @param folder where files are looked for */
 export async function candidatesFor(
   program: Command,
   line: string,

@@ -2,7 +2,6 @@
 import { ambiguousFailedJob, failedJobsOutOfReach } from '../../application/failed/errors';
 import type { FailedFilter, FailedJob } from '../../application/failed/failed-filter';
 import type { QueueManager } from '../../application/queue-manager';
-import { oneLine } from '../../base/text';
 import type { ChainedJob } from '../../job/job-context';
 import { defineCommand, type Call } from '../command';
 import { errorText, invalidOption } from '../errors';
@@ -10,8 +9,6 @@ import { LIMIT, LISTED, on, text, time, type Flag, type Given, type ProjectFlags
 import { openKeeping } from '../named-queues';
 import { counted, momentText, type Cell, type Output } from '../output';
 import { fromLeft, showingProgress } from '../progress';
-
-/** What the commands for failed jobs share: how jobs are chosen, and how each one is found. */
 
 export const FILTER_FLAGS = {
   queue: text('<name>', 'only jobs of this queue'),
@@ -66,24 +63,19 @@ const MOST_NAMED = 10;
 async function show(call: Call<FailedFlags>, id: string): Promise<void> {
   const manager = await openKeeping(call);
   const job = await manager.failed.get(id, call.flags);
-  if (job === undefined) {
-    return call.fail(`There is no failed job '${id}'. onqueue failed lists them.`);
-  }
+  if (job === undefined) return call.fail(`There is no failed job '${id}'. onqueue failed lists them.`);
   const { name, connection, queue, attempts, failedAt, payload, exception, chain, cause, batch } = job;
   call.output.result(job);
-  call.output.line(oneLine(`Job         ${name}`));
-  call.output.line(oneLine(`Id          ${id}`));
-  call.output.line(oneLine(`From        ${connection}, queue ${queue}`));
-  call.output.line(`Failed at   ${momentText(failedAt)}, after ${counted(attempts, 'attempt')}`);
-  if (batch !== undefined) call.output.line(oneLine(`Batch       ${batch}`));
-  if (cause !== undefined) {
-    const { id: failedId, name: failedName, message } = cause;
-    call.output.line(oneLine(`Cause       ${failedName} ${failedId} failed: ${message}`));
-  }
-  if (chain.length > 0) call.output.line(oneLine(`Chain       ${followersText(chain)}`));
-  call.output.line(`Payload     ${payload}`);
-  call.output.line('');
-  call.output.line(exception);
+  call.output.facts([
+    ['Job', name],
+    ['Id', id],
+    ['From', `${connection}, queue ${queue}`],
+    ['Failed at', `${momentText(failedAt)}, after ${counted(attempts, 'attempt')}`],
+    ['Batch', batch],
+    ['Cause', cause && `${cause.name} ${cause.id} failed: ${cause.message}`],
+    ['Chain', chain.length > 0 ? followersText(chain) : undefined],
+  ]);
+  call.output.line(`Payload     ${payload}\n\n${exception}`);
 }
 
 function followersText(chain: readonly ChainedJob[]): string {
@@ -115,8 +107,6 @@ const columnIf =
   (isShown: boolean) =>
   <Text extends Cell>(text: Text): Text[] =>
     isShown ? [text] : [];
-
-/** `retry`: sends failed jobs back to their queues. */
 
 const range: Flag<Places> = {
   value: '<places>',
@@ -231,10 +221,7 @@ export interface FailedAction {
   unknown(id: string): string;
 }
 
-/**
- * Acts on the given ids, or on all chosen jobs if there are none, and prints the number. An unknown id does not stop the others.
- * With `--dry-run`, only lists the jobs.
- */
+/** Acts on the ids, or on all chosen jobs if there are none. An unknown id does not stop the others. `--dry-run` only lists. */
 export async function actOnFailed(
   call: Call<FailedFlags & { readonly dryRun?: boolean | undefined }>,
   ids: readonly string[],

@@ -46,8 +46,6 @@ export const forget = defineCommand({
   },
 });
 
-/** `flush`: removes all failed jobs for good. */
-
 const hours: Flag<Duration> = {
   value: '<count>',
   help: 'only jobs that failed more than this many hours ago',
@@ -88,8 +86,6 @@ export const flush = defineCommand({
     call.output.result({ flushed }, `Removed ${counted(flushed, 'failed job')}.`);
   },
 });
-
-/** `prune`: removes old failed jobs, and forgets old batches, for good. */
 
 const FLAGS = {
   keep: count('<count>', 'all but this many of the newest failed jobs of each store'),

@@ -36,7 +36,8 @@ export const inspect = defineCommand({
     if (job.state === 'unknown' && job.history.length === 0) return call.fail(unknownText(job));
     const where = flags.connection === undefined ? '' : ` --connection=${quoted(connection.name)}`;
     const now = session.surroundings.clock.now();
-    for (const [word, fact] of factsOf(job, now)) output.line(`${word.padEnd(12)}${fact}`);
+    output.facts(factsOf(job, now));
+    if (typeof job.payload === 'string') output.line(`Payload     ${job.payload}`);
     for (const attempt of job.history) for (const line of attemptLines(attempt)) output.line(line);
     if (failure !== undefined) output.line(`\n${failure.exception}`);
     const commands = NEXT[job.state].map(([command, why]) => `  onqueue ${command} ${quoted(id)}${where}  ${why}`);
@@ -61,45 +62,34 @@ function unknownText({ id, connection, isSure }: FoundJob): string {
   return `No job '${id}' was found on ${connection}, which has too many jobs to search them all. Name its queue: --queue=<name>.`;
 }
 
-function* factsOf(job: FoundJob, now: Milliseconds): Iterable<readonly [word: string, fact: string]> {
-  const { id, name, connection, queue, attempts, tries, progress, payload, batch } = job;
-  if (name !== undefined) yield ['Job', oneLine(name)];
-  yield ['Id', oneLine(id)];
-  yield ['State', job.state === 'unknown' ? 'ended: not waiting, running or failed' : stateText(job)];
-  yield ['On', queue === undefined ? connection : oneLine(`${connection}, queue ${queue}`)];
-  if (attempts !== undefined)
-    yield ['Attempts', tries === undefined || tries === 0 ? String(attempts) : `${attempts} of ${tries}`];
-  const moments = {
-    Sent: job.createdAt,
-    [job.state === 'running' ? 'Leased till' : 'Ready at']: job.at,
-    'Failed at': job.failedAt,
-    Completed: job.completedAt,
-  };
-  for (const [word, moment] of Object.entries(moments)) {
-    if (moment === undefined) continue;
-    yield [word, moment.getTime() > now ? momentText(moment) : `${momentText(moment)}, ${agoText(moment, now)}`];
-  }
-  if (batch !== undefined) yield ['Batch', oneLine(batch)];
-  if (progress !== undefined) {
-    const what = progress.text === undefined ? '' : `, ${oneLine(progress.text)}`;
-    yield ['Progress', `${Math.floor(progress.value * 100)}%${what} (${agoText(progress.at, now)})`];
-  }
-  yield* payloadFacts(payload);
+function factsOf(job: FoundJob, now: Milliseconds): (readonly [word: string, fact: string | undefined])[] {
+  const { id, name, connection, queue, state, attempts, tries = 0, progress, payload, batch } = job;
+  const when = (moment: Date | undefined): string | undefined =>
+    moment && momentText(moment) + (moment.getTime() > now ? '' : `, ${agoText(moment, now)}`);
+  const what = progress?.text === undefined ? '' : `, ${progress.text}`;
+  const fields = isRecord(payload) ? payload : undefined;
+  const options = CHOSEN_FIELDS.filter((field) => fields?.[field] !== undefined);
+  return [
+    ['Job', name],
+    ['Id', id],
+    ['State', state === 'unknown' ? 'ended: not waiting, running or failed' : stateText(job)],
+    ['On', queue === undefined ? connection : `${connection}, queue ${queue}`],
+    ['Attempts', attempts === undefined ? undefined : `${attempts}${tries === 0 ? '' : ` of ${tries}`}`],
+    ['Sent', when(job.createdAt)],
+    [state === 'running' ? 'Leased till' : 'Ready at', when(job.at)],
+    ['Failed at', when(job.failedAt)],
+    ['Completed', when(job.completedAt)],
+    ['Batch', batch],
+    ['Progress', progress && `${Math.floor(progress.value * 100)}%${what} (${agoText(progress.at, now)})`],
+    ['Options', options.map((field) => `${field} ${JSON.stringify(fields?.[field])}`).join(', ') || undefined],
+    ['Payload', fields && JSON.stringify(fields)],
+  ];
 }
 
 const stateText = ({ state, waitsToRunAlone }: FoundJob): string =>
   waitsToRunAlone === true
     ? `${state === 'running' ? 'reserved' : state}: waits to run alone, because its next crash would be its last`
     : state;
-
-function* payloadFacts(payload: unknown): Iterable<readonly [word: string, fact: string]> {
-  if (typeof payload === 'string') yield ['Payload', payload];
-  if (!isRecord(payload)) return;
-  const options = CHOSEN_FIELDS.filter((field) => payload[field] !== undefined);
-  if (options.length > 0)
-    yield ['Options', oneLine(options.map((field) => `${field} ${JSON.stringify(payload[field])}`).join(', '))];
-  yield ['Payload', oneLine(JSON.stringify(payload))];
-}
 
 function* attemptLines({ attempt, outcome, at, ms, worker, error, source }: Attempt): Iterable<string> {
   const took = ms === undefined ? '' : ` after ${ms} ms`;

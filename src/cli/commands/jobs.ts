@@ -128,8 +128,6 @@ export const cancel = defineCommand({
   },
 });
 
-/** `cancel`: keeps jobs from running, or tells running ones to stop. */
-
 const MEANING: Readonly<Record<Exclude<CancelResult, 'unknown'>, string>> = {
   removed: 'it was waiting, and has been removed',
   signalled: 'it is running, and was told to stop',

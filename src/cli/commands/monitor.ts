@@ -3,19 +3,12 @@ import type { Milliseconds, Timer } from '../../base/clock';
 import { oneLine } from '../../base/text';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
-import { defineCommand, type Call } from '../command';
+import { defineCommand } from '../command';
 import { errorText } from '../errors';
-import { CONNECTION, count, namesIn, type Given, type ProjectFlags } from '../flags';
+import { CONNECTION, count, namesIn } from '../flags';
 import { openConnection } from '../named-queues';
-import { counted, cut, formatTable, momentText, spanText, type Cell, type OutputStream } from '../output';
+import { type Cell, counted, cut, formatTable, momentText, spanText } from '../output';
 import type { Surroundings } from '../session';
-
-const FLAGS = {
-  max: count('<count>', 'mark queues with more ready jobs than this, and exit with 1 if there are any'),
-  connection: CONNECTION,
-};
-
-type MonitorCall = Call<Given<typeof FLAGS> & ProjectFlags>;
 
 export const monitor = defineCommand({
   name: 'monitor',
@@ -30,103 +23,30 @@ export const monitor = defineCommand({
     ["onqueue monitor --json | jq '.queues[].oldestWait'", 'for a program'],
   ],
   words: ['[queue]', 'one queue or several, such as high,default (default: all that were ever used)'],
-  flags: FLAGS,
+  flags: {
+    max: count('<count>', 'mark queues with more ready jobs than this, and exit with 1 if there are any'),
+    connection: CONNECTION,
+  },
   async run(call) {
     const { flags, output, session, words } = call;
+    const { max = Infinity } = flags;
     const { connection } = await openConnection(call);
     const queues = words[0] === undefined ? undefined : namesIn(words[0], 'queue');
     const { stdout, onKeys } = session.surroundings;
-    const isLive = onKeys !== undefined && stdout.isTTY === true && !output.isJson;
-    const snapshot = isLive
-      ? await new LiveMonitor(session.surroundings, connection, { queues, max: flags.max }).run(onKeys)
-      : await connection.snapshot({ queues });
-    if (!isLive) print(call, snapshot!);
-    const { max = Infinity } = flags;
+    let snapshot: Snapshot | undefined;
+    if (onKeys !== undefined && stdout.isTTY === true && !output.isJson) {
+      snapshot = await new LiveMonitor(session.surroundings, connection, queues, max).run(onKeys);
+    } else {
+      snapshot = await connection.snapshot({ queues });
+      const { summary, queues: lines, running } = snapshotTexts(snapshot, max);
+      output.result(snapshot, summary, '', ...lines, ...(running.length > 0 ? ['', ...running] : []));
+      const { otherQueues } = snapshot;
+      if (otherQueues > 0) output.note(`${counted(otherQueues, 'more queue')}; name queues to see them.`);
+    }
     for (const { queue, ready } of snapshot === undefined ? [] : crowded(snapshot, max))
       call.fail(`${counted(ready, 'job')} in ${queue} of ${connection.name}: more than ${max} are ready.`);
   },
 });
-
-function print({ flags: { max = Infinity }, output }: MonitorCall, snapshot: Snapshot): void {
-  const { summary, queues, running } = snapshotTexts(snapshot, { max });
-  output.result(snapshot, summary, '', ...queues, ...(running.length > 0 ? ['', ...running] : []));
-  if (snapshot.otherQueues > 0) output.note(`${counted(snapshot.otherQueues, 'more queue')}; name queues to see them.`);
-}
-
-/** Chosen so that a terminal of 60 columns has room for the name of the queue. */
-const HEADINGS = ['ready', 'delayed', 'running', 'failed', 'wait', '/min', 'queue'];
-
-export interface MonitorView {
-  /** Queues with more ready jobs are marked. */
-  readonly max: number;
-  /** The queue that keys act on. */
-  readonly selected?: string | undefined;
-}
-
-export interface SnapshotTexts {
-  /** The connection, the time, and the number of workers. */
-  readonly summary: string;
-  /** Beginning with the headings. */
-  readonly queues: readonly string[];
-  /** Beginning with the headings; empty if nothing runs. */
-  readonly running: readonly string[];
-}
-
-/** A snapshot as text: the queues, and the running jobs. */
-export function snapshotTexts(snapshot: Snapshot, view: MonitorView): SnapshotTexts {
-  const { connection, at, isExact, queues } = snapshot;
-  const long = crowded(snapshot, view.max);
-  const marks = queues.map((queue) => (queue.queue === view.selected ? '>' : ' ') + (long.includes(queue) ? '!' : ' '));
-  const estimate = isExact ? [] : ['estimated'];
-  return {
-    summary: [connection, momentText(at), workersText(snapshot), ...estimate].join('   '),
-    queues: formatTable(HEADINGS, queues.map(rowOf))
-      .split('\n')
-      .map((line, row) => `${marks[row - 1] ?? '  '} ${line}`),
-    running: runningLines(snapshot),
-  };
-}
-
-/** The queues with more than `max` ready jobs. */
-export function crowded({ queues }: Snapshot, max: number): readonly QueueSnapshot[] {
-  return queues.filter(({ ready }) => ready > max);
-}
-
-function rowOf(queue: QueueSnapshot): Cell[] {
-  const { ready, delayed, running, oldestWait, rate, isPaused } = queue;
-  const wait = oldestWait === undefined ? '' : spanText(oldestWait * 1000);
-  const perMinute = rate === undefined ? '' : Math.round(rate * 10) / 10;
-  const name = oneLine(queue.queue) + (isPaused ? ' paused' : '');
-  return [ready, delayed, running, failedText(queue), wait, perMinute, name];
-}
-
-/** `12, 3 in 5 min`: the failures of the last five minutes include jobs that were retried since. */
-function failedText({ failed, failures = 0 }: QueueSnapshot): Cell {
-  if (failures === 0) return failed ?? '';
-  return `${failed === undefined ? '' : `${failed}, `}${failures} in 5 min`;
-}
-
-function workersText({ workers }: Snapshot): string {
-  if (workers === undefined) return 'workers unknown';
-  const busy = workers.reduce((sum, worker) => sum + worker.busy, 0);
-  const slots = workers.reduce((sum, worker) => sum + worker.concurrency, 0);
-  return workers.length === 0 ? 'no workers' : `${counted(workers.length, 'worker')}, ${busy} of ${slots} slots busy`;
-}
-
-/** Longest-running first. */
-function runningLines({ workers = [], at }: Snapshot): readonly string[] {
-  const running = workers
-    .flatMap(({ host, pid, running }) => running.map((job) => ({ ...job, worker: `${host}:${pid}` })))
-    .toSorted((a, b) => a.since.getTime() - b.since.getTime());
-  if (running.length === 0) return [];
-  const span = (since: Date): Milliseconds => Math.max(at.getTime() - since.getTime(), 0);
-  const rows = running.map(({ name, id, queue, attempt, since, worker }) => [
-    ...[spanText(span(since)), attempt, oneLine(name), oneLine(queue), oneLine(worker), oneLine(id)],
-  ]);
-  return formatTable(['for', 'attempt', 'job', 'queue', 'worker', 'id'], rows)
-    .split('\n')
-    .map((line) => `   ${line}`);
-}
 
 const INTERVAL: Milliseconds = 2000;
 
@@ -139,19 +59,18 @@ const DOWN = ['\u001B[B', '\u001BOB', 'j'];
 /** The last two are Ctrl-C and Ctrl-D. */
 const QUIT = ['q', 'Q', '\u0003', '\u0004'];
 
-export interface LiveMonitorOptions {
-  /** Default: all queues that were ever used. */
-  readonly queues?: readonly string[] | undefined;
-  /** Default: no limit. */
-  readonly max?: number | undefined;
-}
+const ENTER = '\u001B[?1049h\u001B[?25l';
+const LEAVE = '\u001B[?25h\u001B[?1049l';
+const HOME = '\u001B[H';
+const REST_OF_LINE = '\u001B[K';
+const REST_OF_SCREEN = '\u001B[J';
 
 /** The queues on a terminal, redrawn every two seconds, with keys to pause them. */
-export class LiveMonitor {
+class LiveMonitor {
   readonly #surroundings: Surroundings;
   readonly #connection: QueueConnection;
-  readonly #options: LiveMonitorOptions;
-  readonly #screen: Screen;
+  readonly #queues: readonly string[] | undefined;
+  readonly #max: number;
   #snapshot: Snapshot | undefined;
   #selected: string | undefined;
   /** The last action, or why it failed. */
@@ -165,21 +84,28 @@ export class LiveMonitor {
   #leave: () => void = () => undefined;
   readonly #over = new Promise<void>((resolve) => (this.#leave = resolve));
 
-  constructor(surroundings: Surroundings, connection: QueueConnection, options: LiveMonitorOptions) {
+  /** @param queues undefined: all that were ever used */
+  constructor(
+    surroundings: Surroundings,
+    connection: QueueConnection,
+    queues: readonly string[] | undefined,
+    max: number,
+  ) {
     this.#surroundings = surroundings;
     this.#connection = connection;
-    this.#options = options;
-    this.#screen = new Screen(surroundings.stdout);
+    this.#queues = queues;
+    this.#max = max;
   }
 
   /** Returns the last snapshot shown. */
   async run(onKeys: (hear: (keys: string) => void) => () => void): Promise<Snapshot | undefined> {
-    const { onStopSignal, onExit } = this.#surroundings;
+    const { stdout, onStopSignal, onExit } = this.#surroundings;
+    stdout.write(ENTER);
     const undo = [
       onKeys((keys) => (keys.match(KEYS) ?? []).forEach((key) => this.#press(key))),
       onStopSignal(() => this.#quit()),
       // However the process ends, it must leave a usable terminal.
-      onExit(() => this.#screen.close()),
+      onExit(() => stdout.write(LEAVE)),
     ];
     try {
       this.#draw();
@@ -190,13 +116,13 @@ export class LiveMonitor {
       return this.#snapshot;
     } finally {
       for (const stop of undo) stop();
-      this.#screen.close();
+      stdout.write(LEAVE);
     }
   }
 
   async #look(): Promise<void> {
     try {
-      this.#snapshot = await this.#connection.snapshot({ queues: this.#options.queues });
+      this.#snapshot = await this.#connection.snapshot({ queues: this.#queues });
       this.#trouble = undefined;
     } catch (error) {
       this.#trouble = errorText(error);
@@ -274,16 +200,21 @@ export class LiveMonitor {
 
   #draw(): void {
     const keys = `q: quit   p: pause or resume ${this.#selected ?? 'all'}   up, down: choose a queue`;
-    const room = Math.max(this.#screen.rows - 3, 1);
+    const { stdout } = this.#surroundings;
+    // A terminal may not report its size.
+    const { columns = 80, rows = 24 } = stdout;
+    const room = Math.max(rows - 3, 1);
     const body = this.#snapshot === undefined ? ['…'] : this.#body(this.#snapshot, room);
     const filled = [...body, ...Array.from({ length: Math.max(room - body.length, 0) }, () => '')];
     const [remark = ''] = (this.#trouble ?? this.#remark).split('\n');
-    this.#screen.draw([...filled.slice(0, room), '', remark, keys]);
+    // A terminal would begin a new line at the last column.
+    const lines = [...filled.slice(0, room), '', remark, keys].slice(0, rows);
+    const shown = lines.map((line) => cut(line, columns - 1) + REST_OF_LINE);
+    stdout.write(HOME + shown.join('\r\n') + REST_OF_SCREEN);
   }
 
   #body(snapshot: Snapshot, room: number): readonly string[] {
-    const { max = Infinity } = this.#options;
-    const { summary, queues, running } = snapshotTexts(snapshot, { max, selected: this.#selected });
+    const { summary, queues, running } = snapshotTexts(snapshot, this.#max, this.#selected);
     const [headings = '', ...rows] = queues;
     // Running jobs get a third of the room if there are more queues than fit.
     const forRunning = Math.min(running.length, Math.max(Math.floor(room / 3), room - rows.length - 4));
@@ -304,40 +235,61 @@ function window(rows: readonly string[], chosen: number, room: number): readonly
   return [...rows.slice(from, from + most - 1), `  … ${counted(rows.length - most + 1, 'more queue')}`];
 }
 
-const ENTER = '\u001B[?1049h\u001B[?25l';
-const LEAVE = '\u001B[?25h\u001B[?1049l';
-const HOME = '\u001B[H';
-const REST_OF_LINE = '\u001B[K';
-const REST_OF_SCREEN = '\u001B[J';
+/** Chosen so that a terminal of 60 columns has room for the name of the queue. */
+const HEADINGS = ['ready', 'delayed', 'running', 'failed', 'wait', '/min', 'queue'];
 
-/** The size of a terminal that does not report it. */
-const USUAL = { columns: 80, rows: 24 };
+/** Marks queues with more than `max` ready jobs, and the one that keys act on. The lists begin with their headings. */
+export function snapshotTexts(snapshot: Snapshot, max: number, selected?: string) {
+  const { connection, at, isExact, queues } = snapshot;
+  const long = crowded(snapshot, max);
+  const marks = queues.map((queue) => (queue.queue === selected ? '>' : ' ') + (long.includes(queue) ? '!' : ' '));
+  const estimate = isExact ? [] : ['estimated'];
+  return {
+    summary: [connection, momentText(at), workersText(snapshot), ...estimate].join('   '),
+    queues: formatTable(HEADINGS, queues.map(rowOf))
+      .split('\n')
+      .map((line, row) => `${marks[row - 1] ?? '  '} ${line}`),
+    running: runningLines(snapshot),
+  };
+}
 
-/** The whole screen of a terminal, redrawn in place. Its previous content comes back at the end. */
-export class Screen {
-  readonly #stream: OutputStream;
+/** The queues with more than `max` ready jobs. */
+function crowded({ queues }: Snapshot, max: number): readonly QueueSnapshot[] {
+  return queues.filter(({ ready }) => ready > max);
+}
 
-  constructor(stream: OutputStream) {
-    this.#stream = stream;
-    stream.write(ENTER);
-  }
+function rowOf(queue: QueueSnapshot): Cell[] {
+  const { ready, delayed, running, oldestWait, rate, isPaused } = queue;
+  const wait = oldestWait === undefined ? '' : spanText(oldestWait * 1000);
+  const perMinute = rate === undefined ? '' : Math.round(rate * 10) / 10;
+  const name = oneLine(queue.queue) + (isPaused ? ' paused' : '');
+  return [ready, delayed, running, failedText(queue), wait, perMinute, name];
+}
 
-  get columns(): number {
-    return this.#stream.columns ?? USUAL.columns;
-  }
+/** `12, 3 in 5 min`: the failures of the last five minutes include jobs that were retried since. */
+function failedText({ failed, failures = 0 }: QueueSnapshot): Cell {
+  if (failures === 0) return failed ?? '';
+  return `${failed === undefined ? '' : `${failed}, `}${failures} in 5 min`;
+}
 
-  get rows(): number {
-    return this.#stream.rows ?? USUAL.rows;
-  }
+function workersText({ workers }: Snapshot): string {
+  if (workers === undefined) return 'workers unknown';
+  const busy = workers.reduce((sum, worker) => sum + worker.busy, 0);
+  const slots = workers.reduce((sum, worker) => sum + worker.concurrency, 0);
+  return workers.length === 0 ? 'no workers' : `${counted(workers.length, 'worker')}, ${busy} of ${slots} slots busy`;
+}
 
-  /** Cuts lines that are too long, and omits lines that do not fit. */
-  draw(lines: readonly string[]): void {
-    // A terminal would begin a new line at the last column.
-    const shown = lines.slice(0, this.rows).map((line) => cut(line, this.columns - 1) + REST_OF_LINE);
-    this.#stream.write(HOME + shown.join('\r\n') + REST_OF_SCREEN);
-  }
-
-  close(): void {
-    this.#stream.write(LEAVE);
-  }
+/** Longest-running first. */
+function runningLines({ workers = [], at }: Snapshot): readonly string[] {
+  const running = workers
+    .flatMap(({ host, pid, running }) => running.map((job) => ({ ...job, worker: `${host}:${pid}` })))
+    .toSorted((a, b) => a.since.getTime() - b.since.getTime());
+  if (running.length === 0) return [];
+  const span = (since: Date): Milliseconds => Math.max(at.getTime() - since.getTime(), 0);
+  const rows = running.map(({ name, id, queue, attempt, since, worker }) => [
+    ...[spanText(span(since)), attempt, oneLine(name), oneLine(queue), oneLine(worker), oneLine(id)],
+  ]);
+  return formatTable(['for', 'attempt', 'job', 'queue', 'worker', 'id'], rows)
+    .split('\n')
+    .map((line) => `   ${line}`);
 }

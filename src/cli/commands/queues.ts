@@ -53,8 +53,6 @@ export const size = defineCommand({
   },
 });
 
-/** `clear`: removes all jobs of queues. */
-
 export const clear = defineCommand({
   name: 'clear',
   summary: 'remove all ready, delayed and reserved jobs of queues',
@@ -97,8 +95,6 @@ export const clear = defineCommand({
     call.output.result(cleared, ...lines);
   },
 });
-
-/** `pause` and `resume`: keeps workers from taking jobs from queues, and lets them again. */
 
 export const pause = defineCommand({
   name: 'pause',

@@ -80,8 +80,6 @@ function ageOf({ heardAt, silentFor }: RunningWorker, moment: Date): Millisecond
   return Math.max(heardAt.getTime() + silentFor * 1000 - moment.getTime(), 0);
 }
 
-/** `restart`: tells all workers to finish their jobs and start anew. */
-
 export const restart = defineCommand({
   name: 'restart',
   summary: 'tell all workers to finish their jobs and restart, as after a deployment',

@@ -25,8 +25,6 @@ export function isAnswer(admitted: Viewer | Answer): admitted is Answer {
   return 'status' in admitted;
 }
 
-/** Access within a program of the user's: the program decides who may come in, and the dashboard only asks. */
-
 /** The answer of `authorize` to a request: a role, or a role and a name. False: the request may not even look. */
 export type Authorization = Role | { readonly role: Role; readonly name?: string | undefined } | false;
 

@@ -180,12 +180,7 @@ function viewerOf(session: Session, canSignOut: boolean): Viewer {
   return { role: session.role, name: undefined, canSignOut, hasLeft: () => session.hasEnded };
 }
 
-/** The form for signing in with a token; or, without tokens, how else to get in. */
-
-/**
- * @param to the address that the viewer asked for
- * @param problem why the last try failed
- */
+/** @param to the address that the viewer asked for @param problem why the last try failed */
 function signInPage(hasTokens: boolean, to: string, problem: string | undefined): Html {
   return barePage(
     'Sign in',

@@ -53,16 +53,13 @@ export function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** Whether an address means only this machine. */
-
 /** @param host the address that a server listens on */
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }
 
 /**
- * Whether a `Host` header names this machine. It does not if a page of another site points its own host name here. The port may
- * differ: a tunnel may lead here from any port.
+ * Whether a `Host` header names this machine, and not a host of another site that points here. A tunnel may come from any port.
  */
 export function namesLoopback(header: string): boolean {
   const [, name = ''] = /^(.*?)(?::\d+)?$/.exec(header) ?? [];

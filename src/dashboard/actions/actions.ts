@@ -138,10 +138,7 @@ function isLink(link: Partial<NonNullable<Notice['link']>> | undefined): link is
   return typeof link?.label === 'string' && typeof link.address === 'string' && isOwnAddress(link.address);
 }
 
-/**
- * Whoever can set a cookie here must not be able to trick a viewer, by a misleading button, into an action that would normally be
- * confirmed.
- */
+/** Whoever can set a cookie here must not trick a viewer, by a button, into an action that would be confirmed. */
 function isUndo(undo: Partial<Undo> | undefined): undo is Undo {
   return (
     typeof undo === 'object' &&

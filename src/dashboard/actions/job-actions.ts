@@ -82,8 +82,6 @@ function reasonOf(text: string): string {
     .slice(0, 255);
 }
 
-/** What can be done with many failed jobs at once: with ticked ones, or with all that match. */
-
 /**
  * Until then the viewer waits for the action; afterwards it goes on in the background, because a proxy in between would give up.
  */

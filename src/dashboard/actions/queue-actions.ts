@@ -33,8 +33,6 @@ export const resumeQueue: Action = {
   },
 };
 
-/** What can be done with a schedule. */
-
 const nameIn = (form: URLSearchParams) => {
   const name = fieldOf(form, 'name');
   return { name, fields: { name } };

@@ -13,11 +13,7 @@ interface FrameworkRequest extends IncomingMessage {
   readonly body?: unknown;
 }
 
-/**
- * Answers a request. Never rejects.
- *
- * @param mountPath used if the framework does not say it
- */
+/** Never rejects. @param mountPath used if the framework does not say it */
 export async function respond(
   site: { answer(request: DashboardRequest): Promise<Answer> },
   message: IncomingMessage,

@@ -21,8 +21,7 @@ export interface DashboardRequest {
 }
 
 /**
- * Whether a program asks, which wants data instead of pages. A browser may have a token too, from a proxy in front of us, but its
- * forms accept HTML.
+ * Whether a program asks, which wants data. A browser's token may come from a proxy in front of us, but its forms accept HTML.
  */
 export function isProgram({ headers }: DashboardRequest): boolean {
   const accepted = headers('accept') ?? '';
@@ -50,12 +49,7 @@ export async function readForm(incoming: AsyncIterable<Uint8Array>, most = LARGE
 /** Bytes of a form: enough for some thousand ids of jobs. */
 const LARGEST_FORM = 1024 * 1024;
 
-/**
- * Whether a request that changes something comes from a page of the dashboard itself, and not from another site that the viewer
- * visits.
- */
-
-/** The answer to a request from elsewhere. Undefined if it comes from here. */
+/** The answer to a change that was not sent by a page of the dashboard, but by another site. Undefined if it comes from here. */
 export function refusalOf(request: DashboardRequest): Answer | undefined {
   if (isSameOrigin(request)) return undefined;
   return plainAnswer(403, 'This was not sent by a page of the dashboard, so it is refused.');
@@ -83,8 +77,6 @@ function hostsOf(headers: DashboardRequest['headers']): readonly (string | undef
 function hostOf(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host : undefined;
 }
-
-/** The cookies that a browser has sent, and those that it is given. */
 
 /** All cookies of this name: there may be several, for different paths and hosts. */
 export function cookiesNamed(header: string, name: string): readonly string[] {

@@ -93,11 +93,6 @@ export function resultPart(result: ShownResult | undefined): Html | undefined {
   return html`<h2>Result</h2><p class="advice">${kind === 'failed' ? 'It has failed' : 'It could not be kept'}: <bdi class="bad">${reason ?? ''}</bdi></p>`;
 }
 
-/**
- * The data of a job as a readable tree; values without a JSON type are shown with their type. Stays short, however large the data
- * are.
- */
-
 /** How many values a tree shows, and how many of one object or list. */
 const MOST_VALUES = 1500;
 const MOST_MEMBERS = 100;
@@ -223,8 +218,6 @@ const keyText = (key: string | number): Html => html`<bdi>${String(key).slice(0,
 /** In characters. */
 const LONGEST_KEY = 200;
 
-/** Shows values that JSON has no types for, from their forms in a payload (see `docs/format.md`). */
-
 /** Bytes of binary data that are shown. */
 const MOST_BYTES = 32;
 
@@ -269,8 +262,6 @@ function bytesText(type: string, form: string): Html {
 /** Characters shown at once, and after a click. */
 const SHORT_TEXT = 300;
 const LONG_TEXT = 10_000;
-
-/** A text of any length: its beginning, and more after a click. */
 
 /** Characters that may still be shown on the page. */
 interface TextBudget {

@@ -151,10 +151,7 @@ const ADVICE: Readonly<Record<ShownState, (story: JobStory, context: PageContext
 /** Workers write every five seconds, and what was read is shown for two. */
 const TOLD: Milliseconds = 7000;
 
-/**
- * Whether its lease began so recently that its worker may not have reported it yet. If the lease has another length than
- * configured here, its beginning is unknown.
- */
+/** Whether its lease began so recently that its worker may not have reported it. Unknown if it is longer than configured here. */
 function isFresh({ connection, at }: FoundJob, { manager, now }: PageContext): boolean {
   if (at === undefined) return false;
   const held = now - at.getTime() + manager.settings(connection).retryAfter * 1000;

@@ -102,8 +102,6 @@ function facts(found: Batch, { now }: PageContext): Html | undefined {
   ]);
 }
 
-/** The failed jobs of a batch. */
-
 export interface FailedMember extends ListedJob {
   /** Jobs behind it in its chain, which were skipped. */
   readonly behind: number;
@@ -174,8 +172,6 @@ function failedRow(job: FailedMember, context: PageContext): Html {
 <td class="excerpt"><span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span></td><td>${failedAt && moment(failedAt, context.now)}</td><td class="number">${attempts}</td>
 <td class="actions">${actionForm({ action: 'retry-job', label: 'Retry', fields, subject: name }, context)}</td></tr>`;
 }
-
-/** The jobs that a batch sends when something happens to it, and whether it has sent them. */
 
 /** Undefined if it sends none. */
 function callbacksPart(batch: Batch, callbacks: readonly BatchCallbackJob[]): Html | undefined {

@@ -171,7 +171,6 @@ function jobRow(job: FailedJob, { now, viewer }: PageContext): Html {
 }
 
 /** Groups failed jobs whose errors say the same about different things. */
-
 export interface ErrorGroup {
   readonly name: string;
   /** What the errors have in common: a text in the first line of each. */
@@ -196,8 +195,6 @@ function errorGroups(jobs: readonly FailedJob[]): readonly ErrorGroup[] {
     }))
     .toSorted((a, b) => b.count - a.count || b.newest.failedAt.getTime() - a.newest.failedAt.getTime());
 }
-
-/** Reads failed jobs in bounded steps, newest first: a store may keep a hundred thousand, and each may be large. */
 
 const MOST_AT_ONCE = 500;
 
@@ -244,8 +241,6 @@ async function totalOf({ failed }: PageContext['manager'], queue: string | undef
     return undefined;
   }
 }
-
-/** Which failed jobs an address or a form chooses: those that match all given fields. */
 
 /** The names of the fields in forms and addresses. */
 export const CHOICES = ['connection', 'queue', 'name', 'error', 'group', 'batch', 'olderThan'] as const;

@@ -48,8 +48,6 @@ export const job: Page = async (context) => {
   };
 };
 
-/** How a job is run: what its dispatch or its class says about each option, or the default. */
-
 interface ShownOption {
   readonly label: string;
   /** Undefined if there is nothing to show. */

@@ -204,7 +204,6 @@ function extent(scan: Scan, wanted: Wanted): Html {
 }
 
 /** Things with exactly this id, or with this text in their name: found without searching all jobs. */
-
 export interface Known {
   readonly kind: 'job' | 'batch' | 'queue' | 'schedule' | 'class';
   /** The id of a job, or of a batch without a name. */

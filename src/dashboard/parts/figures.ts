@@ -49,8 +49,6 @@ export function withoutSpans(figures: readonly { readonly spans?: unknown }[]): 
   return figures.map(({ spans: _spans, ...figure }) => figure);
 }
 
-/** How many jobs ended in each span, and with which outcome. */
-
 /** @param all the spans of several queues, which are added up */
 export function rateChart(id: string, all: readonly (readonly RunSpan[] | undefined)[]): Chart {
   const byMoment = new Map<number, { completed: number; failed: number }>();
@@ -73,8 +71,6 @@ export function rateChart(id: string, all: readonly (readonly RunSpan[] | undefi
     text: numberText,
   };
 }
-
-/** The figures of each job class. */
 
 /** How many classes are shown. */
 const MOST = 15;

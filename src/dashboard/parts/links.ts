@@ -24,7 +24,6 @@ export function jobLink({ connection, queue, id, name }: LinkedJob, shown: Shown
 }
 
 /** Buttons that change something: each is a form of its own, so that it works without scripts. */
-
 export interface ActionButton {
   /** One of `ACTIONS`. */
   readonly action: string;
@@ -46,12 +45,7 @@ export function actionForm(
   return html`<form method="post" action="${action}" class="action">${hiddenFields({ ...fields, back: here })}<button${isDangerous === true && html` class="danger"`}>${label}${subject !== undefined && html`<span class="unseen"> ${subject}</span>`}</button></form>`;
 }
 
-/**
- * The buttons to retry and to forget.
- *
- * @param what one job, or all failed ones that match the fields
- * @param which ends the labels: ` all`
- */
+/** To retry and to forget. @param what one job, or all failed ones that match the fields @param which ends the labels: ` all` */
 export function failureButtons(
   what: 'job' | 'failed',
   about: Pick<ActionButton, 'fields' | 'subject'>,

@@ -27,8 +27,6 @@ export function numberColumn(label: string, title?: string): Html {
 /** The column of buttons. */
 export const ACTIONS = html`<th scope="col"><span class="unseen">Actions</span></th>`;
 
-/** What is known of something, as a list of terms and facts. */
-
 /** Undefined or false: there is no such fact. */
 export type Fact = readonly [term: string, fact: Shown];
 
@@ -48,7 +46,6 @@ export function idFact(id: string): Fact {
 }
 
 /** The few numbers that matter most. */
-
 export interface KeyNumber {
   readonly label: string;
   readonly value: string | number;

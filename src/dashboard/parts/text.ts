@@ -2,8 +2,6 @@
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { html, type Html } from '../html';
 
-/** Numbers for people. */
-
 const WHOLE = new Intl.NumberFormat('en-US');
 const ROUNDED = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
 
@@ -21,8 +19,6 @@ export function tenths(value: number): number {
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
   return `${numberText(count)} ${count === 1 ? noun : plural}`;
 }
-
-/** Moments and spans for people. */
 
 const UNITS = [
   ['d', 86_400_000],
@@ -50,8 +46,6 @@ export function spanText(span: Milliseconds): string {
 export function secondsText(span: Seconds | undefined): string {
   return span === undefined ? '' : spanText(span * 1000);
 }
-
-/** One line of a job's data or error, for lists. */
 
 /** In characters. */
 const LONGEST = 120;

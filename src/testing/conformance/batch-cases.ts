@@ -18,8 +18,6 @@ import {
   type World,
 } from './world';
 
-/** Jobs and callbacks of a batch, and short assertions about them. */
-
 export const BATCH = 'batch-1';
 
 /** A job of the batch. `weight` is its own link and the links behind it. */

@@ -136,7 +136,6 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
 ];
 
 /** A lock has one owner at a time, and an end. */
-
 export const lockCases: readonly CaseDefinition[] = [
   ...cases(['locks'], {
     async 'a lock has one owner at a time, even if two clients ask at once'(world) {

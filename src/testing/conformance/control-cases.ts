@@ -182,8 +182,6 @@ export const controlCases: readonly CaseDefinition[] = [
   }),
 ];
 
-/** A cancelled job ends as cancelled in whatever state it is, and no other job does. */
-
 /** Pushes, reserves and then cancels a job. */
 async function holdCancelled(world: World, id: string): Promise<Reservation> {
   const reservation = await world.hold(id);

@@ -156,8 +156,6 @@ export const delayCases: readonly CaseDefinition[] = [
   }),
 ];
 
-/** A call that waits is answered when there is work, and never misses it. */
-
 /** Reserves like a worker: while there is no job, it waits as long as the store says. */
 async function firstJob(world: World, queues = [world.queue]) {
   let within: number | undefined;

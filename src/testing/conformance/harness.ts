@@ -37,7 +37,6 @@ export interface ConformanceCase {
 }
 
 /** A case of the suite, not yet bound to a store. */
-
 export interface CaseDefinition extends Omit<ConformanceCase, 'run'> {
   /** The case concerns only drivers without these capabilities. */
   readonly lacks: readonly Capability[];

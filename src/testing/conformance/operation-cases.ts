@@ -187,8 +187,6 @@ export const operationCases: readonly CaseDefinition[] = [
   }),
 ];
 
-/** Looking at a queue is exact and changes nothing. Clearing it removes waiting and running jobs, but no failed ones. */
-
 /** Two ready jobs, one delayed, and one reserved for ten minutes. */
 async function fill(world: World): Promise<Reservation> {
   await world.push('running', 'a', 'b');

@@ -111,8 +111,6 @@ export const recordCases: readonly CaseDefinition[] = [
   }),
 ];
 
-/** Putting a record wakes its listeners. None is missed, even if it is put while a listener starts. */
-
 const KIND = 'probe';
 
 function wakeOf(records: RecordStore): RecordWake {

@@ -114,8 +114,6 @@ export const reserveCases: readonly CaseDefinition[] = [
   }),
 ];
 
-/** Reservations end once and by their holder, whether one or many are settled in a call. */
-
 const followUp = (queue: string, id: string, when: Omit<Entry, 'payload'> = {}): FollowUp => ({
   queue,
   entry: { payload: probe(id), ...when },
@@ -306,7 +304,6 @@ export const settleCases: readonly CaseDefinition[] = [
 ];
 
 /** What happens to the jobs of a worker that goes silent, and what it can still do when it comes back. */
-
 export const leaseCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'renew'], {
     async 'a job is not handed to another worker before its lease ends, and the reply says when to look again'(world) {

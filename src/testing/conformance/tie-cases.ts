@@ -253,8 +253,6 @@ export const tieCases: readonly CaseDefinition[] = [
   }),
 ];
 
-/** Debounced jobs: one job per key waits, and pushing another replaces it in one step. */
-
 interface Options extends Pick<Entry, 'delay' | 'dueAt'> {
   readonly key?: string;
   readonly longest?: Seconds;
