@@ -28,7 +28,7 @@ import { Batches } from '../dispatch/batch/batch';
 import type { Counters } from '../payload/counters';
 import type { Onward } from '../connections/entries';
 import type { ChosenBatch } from '../job/pending';
-import { guarded, type Logger } from '../base/logger';
+import { GuardedLogger, type Logger } from '../base/logger';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { FAILED_KEYS, type Configuration, type FailedConfig } from './configuration/configuration';
 import type { Drivers, Connector, Connectors } from '../connections/driver';
@@ -100,18 +100,19 @@ export class QueueManager implements DispatchApplication {
   readonly outbox: Outbox = new Outbox();
   readonly commandHandlers = new Map<Class, Class>();
   /** A user's logger that throws must not change an outcome or a call to a store. */
-  readonly logger: Logger = guarded(() => this.#configuration.loaded?.configuration.logger ?? this.#environment.logger);
+  readonly logger: GuardedLogger;
 
   readonly #environment: QueueEnvironment;
   readonly #connectors: Map<string, Connector>;
   readonly #drivers = new Map<string, Connection>();
   readonly #connections = new Map<string, QueueConnection>();
-  readonly #errors = new ErrorReports(this.logger);
+  readonly #errors: ErrorReports;
   readonly #closables = new Set<Closable>();
   readonly #configuration = new PresentConfiguration(
     () => this.#sources(),
     (loaded) => {
       for (const { connection, job } of this.routes.connections()) checkRoute(loaded, job, connection);
+      this.logger.target = loaded.configuration.logger ?? this.#environment.logger;
       if (loaded.configuration.metrics === false) this.observers.delete(this.counters);
       else this.observers.add(this.counters);
     },
@@ -123,6 +124,8 @@ export class QueueManager implements DispatchApplication {
   /** @param configuration default: the project's `onqueue.config.*` or the environment, loaded on first use */
   constructor(environment: QueueEnvironment, configuration?: Configuration) {
     this.#environment = checkedEnvironment(environment);
+    this.logger = new GuardedLogger(environment.logger);
+    this.#errors = new ErrorReports(this.logger);
     this.clock = environment.clock ?? systemClock;
     this.random = environment.random ?? systemRandom;
     this.#connectors = new Map(Object.entries(environment.connectors) as [string, Connector][]);
@@ -170,7 +173,7 @@ export class QueueManager implements DispatchApplication {
   }
 
   get container(): Container | undefined {
-    return this.configuration.container;
+    return (this.#configuration.loaded ?? this.#configuration.get()).configuration.container;
   }
 
   get entities(): readonly EntityAdapter[] {
@@ -188,7 +191,8 @@ export class QueueManager implements DispatchApplication {
 
   /** @throws E_UNKNOWN_CONNECTION */
   settings(name?: string): ConnectionSettings {
-    return settingsIn(this.#configuration.get(), name);
+    const loaded = this.#configuration.loaded ?? this.#configuration.get();
+    return loaded.settings.get(name ?? loaded.defaultConnection) ?? settingsIn(loaded, name);
   }
 
   connection(name: string = this.defaultConnection): QueueConnection {

@@ -34,15 +34,19 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(milliseconds, callback, keepAlive = false) {
-    const end = performance.now() + milliseconds;
-    let handle: NodeJS.Timeout;
-    const arm = (): void => {
-      const left = end - performance.now();
-      handle = setTimeout(left > LONGEST_TIMEOUT ? arm : callback, Math.min(Math.max(left, 0), LONGEST_TIMEOUT));
-      if (!keepAlive) handle.unref();
+    let rest: Timer | undefined;
+    const isLong = milliseconds > LONGEST_TIMEOUT;
+    const next = isLong
+      ? () => (rest = systemClock.after(milliseconds - LONGEST_TIMEOUT, callback, keepAlive))
+      : callback;
+    const handle = setTimeout(next, isLong ? LONGEST_TIMEOUT : Math.max(milliseconds, 0));
+    if (!keepAlive) handle.unref();
+    return {
+      cancel() {
+        clearTimeout(handle);
+        rest?.cancel();
+      },
     };
-    arm();
-    return { cancel: () => clearTimeout(handle) };
   },
 };
 
@@ -51,19 +55,14 @@ export function monotonicOrigin(): Milliseconds {
   return Number(process.hrtime.bigint()) / 1e6 - performance.now();
 }
 
-/** Captured when the module loads: a test runner's fake timers, installed later, would never fire it. */
-const immediate = setImmediate;
-const nextTick = process.nextTick.bind(process);
-
-/** Calls back in this turn of the event loop, when no microtask is left. */
-export function afterMicrotasks(callback: () => void): void {
-  nextTick(callback);
-}
+/**
+ * Calls back in this turn of the event loop, when no microtask is left. Captured when the module loads, like the next one: a test
+ * runner's fake timers, installed later, would never fire it.
+ */
+export const afterMicrotasks: (callback: () => void) => void = process.nextTick.bind(process);
 
 /** Calls back when everything that is due in this turn of the event loop has run. */
-export function atEndOfTurn(callback: () => void): void {
-  immediate(callback);
-}
+export const atEndOfTurn: (callback: () => void) => void = setImmediate;
 
 export const endOfTurn = (): Promise<void> => new Promise(atEndOfTurn);
 

@@ -29,31 +29,49 @@ export function wants(logger: Logger, level: LogLevel): boolean {
 
 /**
  * Wraps the user's logger so that it can do no harm: its errors are dropped, since an outcome is more important than its line.
- * Warnings and errors reach it without passwords.
- *
- * @param given returns the current logger: a configuration may replace it
+ * Warnings and errors reach it without passwords. Lines about jobs that went well contain no foreign text and are many, so they are
+ * not redacted.
  */
-export function guarded(given: () => Logger): Logger {
-  const guard =
-    (level: LogLevel, isTrouble = false) =>
-    (facts: object, message: string): void => {
-      try {
-        if (isTrouble) given()[level](redacted(facts), redact(message));
-        else given()[level](facts, message);
-      } catch {
-        // There is nowhere left to report it.
-      }
-    };
-  const isLevelEnabled = (level: LogLevel): boolean => {
+export class GuardedLogger implements Logger {
+  /** A configuration may replace it. */
+  target: Logger;
+
+  constructor(target: Logger) {
+    this.target = target;
+  }
+
+  debug(facts: object, message: string): void {
+    this.#write('debug', facts, message);
+  }
+
+  info(facts: object, message: string): void {
+    this.#write('info', facts, message);
+  }
+
+  warn(facts: object, message: string): void {
+    this.#write('warn', facts, message, true);
+  }
+
+  error(facts: object, message: string): void {
+    this.#write('error', facts, message, true);
+  }
+
+  isLevelEnabled(level: LogLevel): boolean {
     try {
-      return wants(given(), level);
+      return wants(this.target, level);
     } catch {
       return true;
     }
-  };
-  // Lines about jobs that went well contain no foreign text and are many, so they are not redacted.
-  const [debug, info] = [guard('debug'), guard('info')];
-  return { debug, info, warn: guard('warn', true), error: guard('error', true), isLevelEnabled };
+  }
+
+  #write(level: LogLevel, facts: object, message: string, isTrouble = false): void {
+    try {
+      if (isTrouble) this.target[level](redacted(facts), redact(message));
+      else this.target[level](facts, message);
+    } catch {
+      // There is nowhere left to report it.
+    }
+  }
 }
 
 /** A logger that adds the same facts to each line, to tell one process from another. */

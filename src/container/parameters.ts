@@ -146,7 +146,7 @@ export function checkInjection(target: Class, kind: keyof typeof LEADING, file?:
 
 /** @param leading how many parameters the caller fills itself */
 export function injectionsOf(target: Class, method: string, leading: number, file?: string): readonly Injection[] {
-  return planned(target, method, () => readMethod(target, method, leading, file));
+  return plans.get(target)?.get(method) ?? planned(target, method, () => readMethod(target, method, leading, file));
 }
 
 /** The tokens of a handler's constructor, in order. */

@@ -16,8 +16,29 @@ export type ReportHookError = (error: unknown, context: { readonly hook: HookNam
 
 const NONE: readonly never[] = [];
 
+/** Each hook has its row. */
+const NO_HOOKS: { readonly [Name in HookName]: typeof NONE } = {
+  queueing: NONE,
+  queued: NONE,
+  skipped: NONE,
+  before: NONE,
+  after: NONE,
+  exceptionOccurred: NONE,
+  failing: NONE,
+  released: NONE,
+  cancelled: NONE,
+  lost: NONE,
+  recovered: NONE,
+  attempted: NONE,
+  starting: NONE,
+  looping: NONE,
+  idle: NONE,
+  busy: NONE,
+  stopping: NONE,
+};
+
 export class Hooks {
-  readonly #hooks: { [Name in HookName]?: readonly Hook<Name>[] } = {};
+  readonly #hooks: { [Name in HookName]: readonly Hook<Name>[] } = { ...NO_HOOKS };
   readonly #report: ReportHookError;
   /** Whether anybody hears of pushes: asked of each. */
   hearPushes = false;
@@ -34,24 +55,22 @@ export class Hooks {
   on<Name extends HookName>(name: Name, hook: Hook<Name>): () => void {
     checkHook(name, hook);
     const own: Hook<Name> = (event) => hook(event);
-    this.#set(name, [...this.#of(name), own]);
+    this.#set(name, [...this.#hooks[name], own]);
     return () =>
       this.#set(
         name,
-        this.#of(name).filter((other) => other !== own),
+        this.#hooks[name].filter((other) => other !== own),
       );
   }
 
   /** Adds the hooks that `other` has now; their errors are reported here. */
   adopt(other: Hooks): void {
-    for (const name of Object.keys(other.#hooks) as HookName[]) {
-      this.#set(name, [...this.#of(name), ...other.#of(name)]);
-    }
+    for (const name of HOOK_NAMES) this.#set(name, [...this.#hooks[name], ...other.#hooks[name]]);
   }
 
   /** Lets the hot path skip building an event that nobody listens to. */
   has(name: HookName): boolean {
-    return this.#of(name).length > 0;
+    return this.#hooks[name].length > 0;
   }
 
   /**
@@ -59,7 +78,7 @@ export class Hooks {
    * promise for each job and hook would cost more than the hooks do.
    */
   emit<Name extends HookName>(name: Name, event: HookEvents[Name]): Promise<void> | undefined {
-    const hooks = this.#of(name);
+    const hooks = this.#hooks[name];
     for (let place = 0; place < hooks.length; place += 1) {
       const answer = this.#call(name, hooks[place]!, event);
       if (answer instanceof Promise) return this.#goOn(name, event, hooks, place + 1, answer);
@@ -69,7 +88,7 @@ export class Hooks {
 
   /** Asks the `looping` hooks. The first `false` vetoes; the hooks behind it are not asked. */
   async allowsReserve(event: HookEvents['looping']): Promise<boolean> {
-    for (const hook of this.#of('looping')) {
+    for (const hook of this.#hooks.looping) {
       if ((await this.#call('looping', hook, event)) === false) return false;
     }
     return true;
@@ -95,10 +114,6 @@ export class Hooks {
     } catch (error) {
       return failed(error);
     }
-  }
-
-  #of<Name extends HookName>(name: Name): readonly Hook<Name>[] {
-    return this.#hooks[name] ?? NONE;
   }
 
   // Makes a new list each time: a hook that removes itself must not shift the others under a running loop.
@@ -257,24 +272,4 @@ export interface HookEvents {
   stopping: StoppingEvent;
 }
 
-const NAMES: { readonly [Name in keyof HookEvents]: true } = {
-  queueing: true,
-  queued: true,
-  skipped: true,
-  before: true,
-  after: true,
-  exceptionOccurred: true,
-  failing: true,
-  released: true,
-  cancelled: true,
-  lost: true,
-  recovered: true,
-  attempted: true,
-  starting: true,
-  looping: true,
-  idle: true,
-  busy: true,
-  stopping: true,
-};
-
-export const HOOK_NAMES = Object.keys(NAMES) as (keyof HookEvents)[];
+export const HOOK_NAMES = Object.keys(NO_HOOKS) as HookName[];

@@ -9,7 +9,7 @@ import type { Middleware } from './middleware';
 import type { OnqueueError } from '../base/onqueue-error';
 import { inject } from '../container/scope';
 import { registry, type JobDefinition, type JobRegistry } from './registry';
-import { type Class, classOf, parentOf } from '../base/class';
+import { classOf, parentOf, type Class } from '../base/class';
 import { invalidJobOption, notRunning, reservedProperty, methodInField, notAJob, undecoratedJob } from './errors';
 import { checkQueueName } from './option-kinds';
 import { JOB_OPTIONS, type JobOptions } from './options';
@@ -65,14 +65,12 @@ class WithChoice extends Given {
     this.#choice = choice;
   }
 
-  static of(job: object): InstanceChoice {
-    return #choice in job ? job.#choice : NOTHING;
-  }
+  static readonly of = (job: object): InstanceChoice => (#choice in job ? job.#choice : NOTHING);
 
-  static add(job: object, choice: InstanceChoice): void {
+  static readonly add = (job: object, choice: InstanceChoice): void => {
     if (#choice in job) job.#choice = { ...job.#choice, ...choice };
     else void new WithChoice(job, choice);
-  }
+  };
 }
 
 class WithContext extends Given {
@@ -83,14 +81,12 @@ class WithContext extends Given {
     this.#context = context;
   }
 
-  static of(job: object): JobContext | undefined {
-    return #context in job ? job.#context : undefined;
-  }
+  static readonly of = (job: object): JobContext | undefined => (#context in job ? job.#context : undefined);
 
-  static attach(job: object, context: JobContext): void {
+  static readonly attach = (job: object, context: JobContext): void => {
     if (#context in job) job.#context = context;
     else void new WithContext(job, context);
-  }
+  };
 }
 
 class WithMembership extends Given {
@@ -101,16 +97,16 @@ class WithMembership extends Given {
     this.#group = group;
   }
 
-  static enter(job: object, group: object): boolean {
+  static readonly enter = (job: object, group: object): boolean => {
     if (!(#group in job)) void new WithMembership(job, group);
     else if (job.#group === group) return false;
     else job.#group = group;
     return true;
-  }
+  };
 }
 
 /** What the instance chose. Frozen and empty if it chose nothing. */
-export const chosenOf = (job: object): InstanceChoice => WithChoice.of(job);
+export const chosenOf = WithChoice.of;
 
 /** The call that makes each choice. */
 const CALLS: Readonly<Record<keyof InstanceChoice, string>> = {
@@ -130,16 +126,16 @@ export function choiceCalls(job: object): string | undefined {
 }
 
 /** Adds to the instance's earlier choices. */
-export const choose = (job: object, choice: InstanceChoice): void => WithChoice.add(job, choice);
+export const choose = WithChoice.add;
 
 /** The reservation that the job runs under. Undefined while it does not run. */
-export const contextOf = (job: object): JobContext | undefined => WithContext.of(job);
+export const contextOf = WithContext.of;
 
 /** Replaces the context of an earlier run. */
-export const attachContext = (job: object, context: JobContext): void => WithContext.attach(job, context);
+export const attachContext = WithContext.attach;
 
 /** Enters the instance into a group. False if that was the last group that it entered. */
-export const enterGroup = (job: object, group: object): boolean => WithMembership.enter(job, group);
+export const enterGroup = WithMembership.enter;
 
 /**
  * What a job that extends `Job` inherits: `this.job` with its shortcuts, and the builder calls of a single instance.

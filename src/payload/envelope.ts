@@ -84,6 +84,8 @@ export class Envelope {
   readonly isMarked: boolean;
   /** The jobs that follow it. */
   readonly chain: Chain;
+  /** When it became ready, if its id does not say; see `readyAtOf`. */
+  readonly readyAt: unknown;
   readonly #text: string;
   /** Parts taken from here may be changed by a job. */
   readonly #parsed: Fields;
@@ -115,6 +117,7 @@ export class Envelope {
     this.middleware = middleware ?? undefined;
     this.isMarked = job === HANDLER_WITH_FOLLOWERS;
     this.chain = this.isMarked ? readChain(fields) : NO_CHAIN;
+    this.readyAt = fields[READY_AT];
   }
 
   /** The class of the job. Undefined if it is not registered here. */
@@ -148,11 +151,6 @@ export class Envelope {
     return this.kind === 'onqueue' ? readOccurrence(this.#parsed[OCCURRENCE_FIELD]) : undefined;
   }
 
-  /** When it became ready, if its id does not say; see `readyAtOf`. */
-  get readyAt(): unknown {
-    return this.#parsed[READY_AT];
-  }
-
   /** All fields, for reading. A copy, so that a job that changes its data changes nothing here. */
   get fields(): Readonly<Fields> {
     return (this.#fields ??= JSON.parse(this.#text) as Fields);
@@ -170,7 +168,13 @@ export class Envelope {
 export function decodeEnvelope(payload: Buffer): Envelope {
   if (!isUtf8(payload)) throw new InvalidPayloadError('it is not UTF-8');
   const text = payload.toString('utf8');
-  const fields = parse(text);
+  let fields: unknown;
+  try {
+    fields = JSON.parse(text);
+  } catch {
+    // Without the parser's message, which quotes the payload.
+    throw new InvalidPayloadError('it is not JSON');
+  }
   if (!isRecord(fields)) throw new InvalidPayloadError('it is JSON, but not an object');
   checkNesting(text, fields);
   return new Envelope(text, fields);
@@ -203,10 +207,16 @@ export function decodeJob(
   if (envelope.kind === 'string')
     return jobOf(definition, withDates(propertiesOf(taken), definition.options.dates), '/data');
   const { command, types, versions } = jobData(taken);
-  const data = decodeValue(command, types, classes, '/data/command', versions, holder);
-  if (!isRecord(data) || !isPlain(data))
-    throw new InvalidPayloadError('the data as a whole must not have a type', '/data/types');
-  return jobOf(definition, upgraded(data, envelope.version, definition, '/data/command'), '/data/command');
+  let data = command;
+  // Most data are JSON and nothing else.
+  if (types !== undefined) {
+    const value = decodeValue(command, types, classes, '/data/command', versions, holder);
+    if (!isRecord(value) || !isPlain(value))
+      throw new InvalidPayloadError('the data as a whole must not have a type', '/data/types');
+    data = value;
+  }
+  if (envelope.version !== definition.version) data = upgraded(data, envelope.version, definition, '/data/command');
+  return jobOf(definition, data, '/data/command');
 }
 
 /** Why only a worker of Laravel can run the job. Undefined if this one can. @throws InvalidPayloadError */
@@ -326,15 +336,6 @@ function named(value: unknown, place: string): string {
 function propertiesOf(data: unknown): Fields {
   if (data === undefined || data === null) return {};
   return isRecord(data) ? data : { data };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Without the parser's message, which quotes the payload.
-    throw new InvalidPayloadError('it is not JSON');
-  }
 }
 
 type Data = Record<string, unknown>;

@@ -51,7 +51,13 @@ export function toPlain(instance: object, target: Class, refuse: RefuseValue): o
  * @param place JSON Pointer to the data, for errors
  */
 export function toInstance(target: Class, data: Data, place: string): object {
-  if (!mapsByClassTransformer(target)) return filled(target.prototype as object, data);
+  if (!mapsByClassTransformer(target)) {
+    const prototype = target.prototype as object;
+    // If the class has a member of the same name, properties are defined rather than assigned, so that no setter runs. That takes an
+    // object literal, and after a while V8 allocates literals in the old generation, where each keeps its job until a full collection.
+    for (const name of Object.keys(data)) if (name in prototype) return { __proto__: prototype, ...data };
+    return Object.assign(Object.create(prototype), data) as object;
+  }
   const instance = Object.create(target.prototype) as Record<string, unknown>;
   const covered = Object.keys(data)
     .flatMap((key) => [key, propertyOf(target, key)])
@@ -61,16 +67,6 @@ export function toInstance(target: Class, data: Data, place: string): object {
   // Decorators may rename properties and create new values.
   checkMade(instance, place);
   return instance;
-}
-
-/**
- * If the class has a member of the same name, properties are defined rather than assigned, so that no setter runs. That
- * takes an object literal, and after a while V8 allocates literals in the old generation, where each keeps its job until a
- * full collection.
- */
-function filled(prototype: object, data: Data): object {
-  const isCovered = Object.keys(data).some((name) => name in prototype);
-  return isCovered ? { __proto__: prototype, ...data } : (Object.assign(Object.create(prototype), data) as object);
 }
 
 /** The property that class-transformer reads or writes under this name. */

@@ -159,8 +159,7 @@ export function encodePayload(parts: PayloadParts): string {
     encodedMembers(data) +
     (version === undefined ? '},' : `,"version":${version}},`) +
     writeChosen(chosen) +
-    writeReadyAt(readyAt) +
-    writeExtra(name, extra) +
+    writeMore(name, readyAt, extra) +
     (layers === undefined ? '' : `"middleware":{${encodedMembers(layers)}},`) +
     (occurrence === undefined ? '' : writeOccurrence(occurrence)) +
     ties +
@@ -190,8 +189,7 @@ export function encodeShared({ definition, job, chosen, id, readyAt, extra }: Pa
     `{"uuid":"${id}","displayName":${JSON.stringify(name)},"job":${JSON.stringify(handler)},` +
     `"data":${JSON.stringify(data)},` +
     writeChosen(chosen) +
-    writeReadyAt(readyAt) +
-    writeExtra(name, extra) +
+    writeMore(name, readyAt, extra) +
     ending(id)
   );
 }
@@ -210,8 +208,7 @@ export function encodeStringJob({ name, data, id, readyAt, extra }: StringJobPar
   const shownData = data === undefined ? 'null' : encodeJson(data, `the data of ${name}`);
   return (
     `{"uuid":"${id}","displayName":${displayName},"job":${JSON.stringify(name)},"data":${shownData},` +
-    writeReadyAt(readyAt) +
-    writeExtra(name, extra) +
+    writeMore(name, readyAt, extra) +
     ending(id)
   );
 }
@@ -242,10 +239,10 @@ function writeOccurrence({ schedule, at }: NonNullable<PayloadParts['occurrence'
   return `"${OCCURRENCE_FIELD}":{"schedule":${JSON.stringify(schedule)},"at":${at / 1000}},`;
 }
 
-function writeExtra(job: string, extra: PayloadParts['extra']): string {
-  if (extra === undefined) return '';
+function writeMore(job: string, readyAt: ReadyAt, extra: PayloadParts['extra']): string {
+  let members = readyAt === undefined ? '' : `"${READY_AT}":${readyAt},`;
+  if (extra === undefined) return members;
   const { created, observed = {} } = extra;
-  let members = '';
   for (const [field, value] of Object.entries({ ...created, ...observed })) {
     const source = Object.hasOwn(observed, field) ? "an observer's dispatching()" : 'createPayloadUsing()';
     if (RESERVED.has(field) || isForbiddenKey(field)) throw reservedField(job, field, source);
@@ -253,10 +250,6 @@ function writeExtra(job: string, extra: PayloadParts['extra']): string {
     members += `${JSON.stringify(field)}:${encodeJson(value, toPath(source, [field]))},`;
   }
   return members;
-}
-
-function writeReadyAt(readyAt: ReadyAt): string {
-  return readyAt === undefined ? '' : `"${READY_AT}":${readyAt},`;
 }
 
 const ENDING = '"id":';
@@ -318,18 +311,16 @@ export function writeChosen(chosen: ChosenOptions): string {
 export function readChosen(fields: Fields, foreign: boolean): ChosenOptions {
   let chosen: Record<string, unknown> | undefined;
   for (const { option, field, olderField, form } of CHOSEN) {
-    const name = isAbsent(fields[field]) ? olderField : field;
-    if (name === undefined || isAbsent(fields[name])) continue;
-    const value = form.read(fields[name], name, fields);
+    let name = field;
+    let given = fields[name] ?? undefined;
+    if (given === undefined && olderField !== undefined) given = fields[(name = olderField)] ?? undefined;
+    if (given === undefined) continue;
+    const value = form.read(given, name, fields);
     if (value === undefined || (foreign && value === false)) continue;
     chosen ??= blankOptions();
     chosen[option] = value;
   }
   return chosen ?? NOTHING_CHOSEN;
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }
 
 function backoffOf(backoff: unknown, field: string, fields: Fields): ResolvedBackoff | undefined {

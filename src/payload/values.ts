@@ -220,9 +220,14 @@ const SHORTEST_DEEP_TEXT = 2 * LEVELS;
  * @throws InvalidPayloadError on a key such as `__proto__`, however it is spelled, and when values are nested too deeply
  */
 export function checkNesting(text: string, fields: object): void {
-  // An escape may spell such a key.
-  const mayHoldForbidden = text.includes('\\u') || FORBIDDEN.some((key) => text.includes(key));
-  if (text.length > SHORTEST_DEEP_TEXT || mayHoldForbidden) walk(fields);
+  const mayHold =
+    text.length > SHORTEST_DEEP_TEXT ||
+    // An escape may spell such a key.
+    text.includes('\\u') ||
+    text.includes('__proto__') ||
+    text.includes('constructor') ||
+    text.includes('prototype');
+  if (mayHold) walk(fields);
 }
 
 /**

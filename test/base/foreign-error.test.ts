@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { bare, foreignText, redacted, wordsOf } from '../../src/base/foreign-error';
 import { redact, learnSecrets } from '../../src/base/redact';
 import { exceptionText } from '../../src/base/exception-text';
-import { guarded } from '../../src/base/logger';
+import { GuardedLogger } from '../../src/base/logger';
 import { QueueUnavailableError } from '../../src/connections/errors';
 import { RecordingLogger } from '../support/application';
 
@@ -154,8 +154,8 @@ describe('the facts and log lines of errors', () => {
     const url = `redis://u:${CANARY}@h`;
     const facts = { url, list: [{ password: CANARY, at: 1 }], err: laden(new Error(`no ${url}`)), none: undefined };
 
-    guarded(() => logger).error(facts, `no ${url}`);
-    guarded(() => logger).warn(facts, `no ${url}`);
+    new GuardedLogger(logger).error(facts, `no ${url}`);
+    new GuardedLogger(logger).warn(facts, `no ${url}`);
 
     expect(inspect([logger.lines, redacted(facts)], { depth: Infinity })).not.toContain(CANARY);
     expect(redacted(facts)).toMatchObject({ url: 'redis://u:***@h', list: [{ password: '***', at: 1 }] });

@@ -59,7 +59,8 @@ const ONLY_COMMANDS_WAIT =
 export class PresentConfiguration {
   readonly #sources: () => ConfigurationSources;
   readonly #check: (loaded: LoadedConfiguration) => void;
-  #loaded: LoadedConfiguration | undefined;
+  /** Undefined if nobody has asked for it yet. */
+  loaded: LoadedConfiguration | undefined;
   #loading = false;
 
   /**
@@ -71,16 +72,11 @@ export class PresentConfiguration {
     this.#check = check;
   }
 
-  /** Undefined if nobody has asked for it yet. */
-  get loaded(): LoadedConfiguration | undefined {
-    return this.#loaded;
-  }
-
   /**
    * Loads the configuration on first use. @throws ConfigurationError, E_CONFIG_FILE, E_TYPESCRIPT_LOADER, E_CONFIGURATION_LOADING
    */
   get(): LoadedConfiguration {
-    if (this.#loaded !== undefined) return this.#loaded;
+    if (this.loaded !== undefined) return this.loaded;
     return this.#load((found) => {
       if (!types.isPromise(found.configuration)) return this.#use(found);
       found.configuration.catch(() => undefined);
@@ -90,7 +86,7 @@ export class PresentConfiguration {
 
   /** Loads the configuration, and waits for it if an async function returns it. */
   async ready(): Promise<void> {
-    if (this.#loaded !== undefined) return;
+    if (this.loaded !== undefined) return;
     const found = this.#load((one) => one);
     this.#loading = true;
     try {
@@ -120,7 +116,7 @@ export class PresentConfiguration {
   #use(found: FoundConfiguration): LoadedConfiguration {
     const loaded = loadedConfiguration(this.#sources(), found);
     this.#check(loaded);
-    return (this.#loaded = loaded);
+    return (this.loaded = loaded);
   }
 }
 

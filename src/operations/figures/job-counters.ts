@@ -44,33 +44,15 @@ const DISPATCHED_PLACE = placeOf(DISPATCHED);
 const RUN_PLACE = placeOf(RUN_TIMES.field);
 const WAIT_PLACE = placeOf(WAITS.field);
 
-/** Amounts only grow, so that a difference tells what was added. */
-class Counter {
-  readonly amounts = new Float64Array(FIELDS.length);
-  /** What each reader has already been told. */
-  readonly told = new Map<string, Float64Array>();
-  /** Shared by all dispatches, so that none allocates anything. */
-  readonly observation: DispatchObservation = { end: (error) => this.#dispatched(error) };
+/** Jobs that are counted together. */
+interface Counter {
   readonly of: JobClass;
-
-  constructor(of: JobClass) {
-    this.of = of;
-  }
-
-  #dispatched(error: unknown): void {
-    if (error === undefined) this.amounts[DISPATCHED_PLACE]! += 1;
-  }
-
-  ended({ outcome, isAttempt, took, waited }: EndedRun): void {
-    const { amounts } = this;
-    amounts[OUTCOME_PLACES[outcome]]! += 1;
-    if (!isAttempt) return;
-    amounts[RUN_PLACE]! += Math.round(took * 1000);
-    amounts[RUN_PLACE + 1 + bucketOf(RUN_TIMES, took)]! += 1;
-    if (waited === undefined) return;
-    amounts[WAIT_PLACE]! += Math.round(waited);
-    amounts[WAIT_PLACE + 1 + bucketOf(WAITS, waited)]! += 1;
-  }
+  /** They only grow, so that a difference tells what was added. */
+  readonly amounts: Float64Array;
+  /** What each reader has already been told. */
+  readonly told: Map<string, Float64Array>;
+  /** Shared by all dispatches, so that none allocates anything. */
+  readonly observation: DispatchObservation;
 }
 
 export class JobCounters implements Observer {
@@ -87,9 +69,15 @@ export class JobCounters implements Observer {
     return this.#counterOf(connectionName, queue, name).observation;
   }
 
-  ended(run: EndedRun): void {
-    const { connectionName, queue, name } = run.job;
-    this.#counterOf(connectionName, queue, name).ended(run);
+  ended({ job, outcome, isAttempt, took, waited }: EndedRun): void {
+    const { amounts } = this.#counterOf(job.connectionName, job.queue, job.name);
+    amounts[OUTCOME_PLACES[outcome]]! += 1;
+    if (!isAttempt) return;
+    amounts[RUN_PLACE]! += Math.round(took * 1000);
+    amounts[RUN_PLACE + 1 + bucketOf(RUN_TIMES, took)]! += 1;
+    if (waited === undefined) return;
+    amounts[WAIT_PLACE]! += Math.round(waited);
+    amounts[WAIT_PLACE + 1 + bucketOf(WAITS, waited)]! += 1;
   }
 
   /** Counts since the process began. */
@@ -128,7 +116,13 @@ export class JobCounters implements Observer {
     const queues = getOrMake(this.#counters, connection, () => new Map<string, Map<string, Counter>>());
     const jobs = getOrMake(queues, queue, () => new Map<string, Counter>());
     return getOrMake(jobs, job, () => {
-      const counter = new Counter({ connection, queue, job });
+      const amounts = new Float64Array(FIELDS.length);
+      const observation: DispatchObservation = {
+        end(error) {
+          if (error === undefined) amounts[DISPATCHED_PLACE]! += 1;
+        },
+      };
+      const counter: Counter = { of: { connection, queue, job }, amounts, told: new Map(), observation };
       this.#all.push(counter);
       return counter;
     });
