@@ -19,12 +19,19 @@ import {
   resolveRoute,
   declaredUniqueness,
 } from '../job/resolve-options';
-import { linkText, withChain, type Chain, type ChainLink } from '../payload/chain';
+import { measureChain, withChain, type Chain, type ChainLink } from '../payload/chain';
 import type { CodecClasses } from '../payload/encoder';
-import { encodePayload, encodeShared, encodeStringJob, type ExtraFields } from '../payload/payload-text';
+import {
+  encodePayload,
+  encodeShared,
+  encodeStringJob,
+  type ExtraFields,
+  type PayloadParts,
+  type StringJobParts,
+} from '../payload/payload-text';
 import { tiesMember, debounceKey, uniqueKey, type Ties } from '../payload/ties';
 import { momentOfId, uuidv7 } from '../payload/uuid';
-import type { Application, ConnectionSettings, DispatchingJob, DispatchObservation } from '../connections/application';
+import type { Application, DispatchingJob, DispatchObservation } from '../connections/application';
 import {
   aloneInLaravel,
   debouncedInChain,
@@ -65,19 +72,53 @@ export class JobEncoder {
 
   /** @throws E_UNKNOWN_CONNECTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME */
   route(job: object, dispatch: InstanceChoice): Route {
-    return this.#route(dispatch, chosenOf(job), this.definitionOf(job));
+    const definition = this.definitionOf(job);
+    const routed = this.#application.routes.of(definition.target);
+    return resolveRoute({ dispatch, instance: chosenOf(job), definition, routed }, this.#application);
   }
 
-  /** @throws any error of the job, its data, or its followers; nothing was sent */
-  encode(job: object, dispatch: InstanceChoice): EncodedJob {
-    const encoded = this.#encode(job, dispatch);
-    if (dispatch.chain === undefined) return encoded;
-    try {
-      return this.#chained(encoded, dispatch.chain);
-    } catch (error) {
-      encoded.observed?.end(error);
-      throw error;
-    }
+  /**
+   * @param from for a job that follows another: its connection, which is the default for it. Such a job holds no unique key, because
+   * nothing may refuse it.
+   * @throws any error of the job, its data, or its followers; nothing was sent
+   */
+  encode(job: object, dispatch: InstanceChoice, from?: string): EncodedJob {
+    if (job instanceof PendingBatch) return this.#encodeBatch(job, dispatch, from);
+    const application = this.#application;
+    const definition = definitionOfJob(job, application.registry);
+    const { name, format } = definition;
+    checkInstance(job, definition);
+    const { batch, chain, occurrence } = dispatch;
+    const isBound = from !== undefined || chain !== undefined || batch !== undefined;
+    if (isBound && declaredDebouncing(definition) !== undefined) throw debouncedInChain(name);
+    const instance = chosenOf(job);
+    const routed = application.routes.of(definition.target);
+    const route = resolveRoute({ dispatch, instance, definition, routed, from }, application);
+    if (keptResult(definition) !== undefined) application.checkResults(route.connection);
+    const id = occurrence?.id ?? uuidv7();
+    const chosen = resolveChosen(job, definition);
+    const own = from === undefined ? tiesOf(job, definition, route.queue) : undefined;
+    const key = occurrence?.key;
+    const unique = own ?? (key === undefined ? undefined : { unique: { key, until: 'end' as const } });
+    const ties = batch === undefined ? unique : unique === undefined ? { batch } : { ...unique, batch };
+    const middleware = middlewareOf(dispatch, instance, application.registry);
+    if (format !== undefined && (isBound || occurrence !== undefined || middleware.length > 0))
+      throw aloneInLaravel(name);
+    const parts: PayloadParts = {
+      definition,
+      job,
+      chosen,
+      id,
+      readyAt: from === undefined ? readyAt(id, route) : null,
+      extra: undefined,
+      middleware,
+      classes: this.#classes,
+      occurrence,
+      ties: ties && tiesMember(ties),
+    };
+    const way = { route, ties, retryWithin: chosen.retryWithin };
+    const encoded = this.#encoded(name, way, parts, format === undefined ? encodePayload : encodeShared);
+    return chain === undefined ? encoded : this.#chained(encoded, chain);
   }
 
   /**
@@ -92,21 +133,27 @@ export class JobEncoder {
       const own = chosenOf(job);
       const chosen = { connection: own.connection ?? connection, queue: own.queue ?? queue };
       if (pushesItself(job)) throw pushesItselfInChain(this.definitionOf(job).name);
-      const encoded = this.#encode(job, chosen, from);
+      const encoded = this.encode(job, chosen, from);
       encoded.observed?.end();
       return linkOf(encoded, from);
     });
   }
 
   #chained(first: EncodedJob, chosen: ChosenChain): EncodedJob {
-    const { connection } = first;
-    const links = this.links(chosen.links, connection, chosen);
-    const caught = chosen.caught && this.links([chosen.caught], connection, chosen)[0];
-    const payload = withChain(first.entry.payload, { links, caught });
-    const whole = `${first.name}, with the ${links.length} jobs that follow it in its payload,`;
-    checkSize(payload, whole, this.#application.settings(connection));
-    this.#checkRest({ links, caught }, connection, whole, (name) => this.#application.settings(name));
-    return { ...first, entry: { ...first.entry, payload } };
+    const { connection, name, entry, observed } = first;
+    const application = this.#application;
+    try {
+      const links = this.links(chosen.links, connection, chosen);
+      const caught = chosen.caught && this.links([chosen.caught], connection, chosen)[0];
+      const payload = withChain(entry.payload, { links, caught });
+      const whole = `${name}, with the ${links.length} jobs that follow it in its payload,`;
+      checkSize(payload, whole, application.settings(connection));
+      measureChain({ links, caught }, connection, (bytes, to) => checkBytes(bytes, whole, application.settings(to)));
+      return { ...first, entry: { ...entry, payload } };
+    } catch (error) {
+      observed?.end(error);
+      throw error;
+    }
   }
 
   /**
@@ -118,74 +165,9 @@ export class JobEncoder {
   checkRest(chain: Chain, from: string, name: string): void {
     const whole = `What follows ${name}, ${chain.links.length} jobs in one payload,`;
     const own = this.#application.settings(from);
-    this.#checkRest(chain, from, whole, (other) => (other === from ? own : undefined));
-  }
-
-  // Each link carries those behind it: to its own connection, whose limit may be lower, and on the way there within a carrier.
-  #checkRest(
-    { links, caught }: Chain,
-    from: string,
-    whole: string,
-    settingsOf: (connection: string) => ConnectionSettings | undefined,
-  ): void {
-    const isCarried = links.some(({ connection }) => connection !== undefined);
-    // If it is sent elsewhere, each link names the connection it comes from.
-    const named = (link: ChainLink): ChainLink => (isCarried ? { connection: from, ...link } : link);
-    let carried = caught === undefined ? 0 : bytesOfLink(named(caught));
-    let escaped = caught === undefined || !isCarried ? 0 : escapedBytesOfLink(named(caught));
-    for (let place = links.length - 1; place >= 0; place -= 1) {
-      const link = links[place]!;
-      const { connection = from, payload } = link;
-      const settings = settingsOf(connection);
-      if (settings !== undefined) checkBytes(Buffer.byteLength(payload) + carried, whole, settings);
-      carried += bytesOfLink(named(link));
-      if (!isCarried) continue;
-      const sender = links[place - 1]?.connection ?? from;
-      const senders = sender === connection ? undefined : settingsOf(sender);
-      if (senders !== undefined) checkBytes(CARRIER_BYTES + escapedBytes(payload) + escaped, whole, senders);
-      escaped += escapedBytesOfLink(named(link));
-    }
-  }
-
-  /**
-   * @param from for a job that follows another: its connection. Such a job holds no unique key, because nothing may refuse it.
-   */
-  #encode(job: object, dispatch: InstanceChoice, from?: string): EncodedJob {
-    if (job instanceof PendingBatch) return this.#encodeBatch(job, dispatch, from);
-    const definition = this.definitionOf(job);
-    checkInstance(job, definition);
-    const isBound = from !== undefined || dispatch.chain !== undefined || dispatch.batch !== undefined;
-    if (isBound && declaredDebouncing(definition) !== undefined) throw debouncedInChain(definition.name);
-    const instance = chosenOf(job);
-    const route = this.#route(dispatch, instance, definition, from);
-    if (keptResult(definition) !== undefined) this.#application.checkResults(route.connection);
-    const { batch, occurrence } = dispatch;
-    const id = occurrence?.id ?? uuidv7();
-    const chosen = resolveChosen(job, definition);
-    const own = from === undefined ? tiesOf(job, definition, route.queue) : undefined;
-    const key = occurrence?.key;
-    const unique = own ?? (key === undefined ? undefined : { unique: { key, until: 'end' as const } });
-    const ties = batch === undefined ? unique : unique === undefined ? { batch } : { ...unique, batch };
-    const middleware = middlewareOf(dispatch, instance, this.#application.registry);
-    const { retryWithin } = chosen;
-    const isShared = definition.format !== undefined;
-    if (isShared && (isBound || occurrence !== undefined || middleware.length > 0))
-      throw aloneInLaravel(definition.name);
-    const write = isShared ? encodeShared : encodePayload;
-    return this.#encoded(id, definition.name, { route, ties, retryWithin }, (extra) =>
-      write({
-        definition,
-        job,
-        chosen,
-        id,
-        readyAt: from === undefined ? readyAt(id, route) : null,
-        extra,
-        middleware,
-        classes: this.#classes,
-        occurrence,
-        ties: ties && tiesMember(ties),
-      }),
-    );
+    measureChain(chain, from, (bytes, to) => {
+      if (to === from) checkBytes(bytes, whole, own);
+    });
   }
 
   /** Encodes a batch that is a link of a chain, as a job that sends it. */
@@ -195,38 +177,43 @@ export class JobEncoder {
     const { place, jobs } = job.plan;
     // Workers surely work where its jobs go; on the connection's default queue it might wait for ever, and the chain with it.
     const to = jobs[0]?.queue ?? place.queue;
-    return this.#encode(job, { ...dispatch, connection: place.connection, queue: to }, from);
+    return this.encode(job, { ...dispatch, connection: place.connection, queue: to }, from);
   }
 
   /** A job that is only a name, `Class@method`, and JSON data, like Laravel's string jobs. */
   encodeString(name: string, data: unknown, dispatch: InstanceChoice): EncodedJob {
-    const route = this.#route(dispatch, {}, undefined);
+    const route = resolveRoute({ dispatch, instance: {}, definition: undefined }, this.#application);
     const id = uuidv7();
-    return this.#encoded(id, name, { route }, (extra) =>
-      encodeStringJob({ name, data, id, readyAt: readyAt(id, route), extra }),
-    );
+    const parts: StringJobParts = { name, data, id, readyAt: readyAt(id, route), extra: undefined };
+    return this.#encoded(name, { route }, parts, encodeStringJob);
   }
 
   /** Routes a text that is already a payload. @throws PayloadTooLargeError */
   encodeRaw(payload: string, dispatch: InstanceChoice): EncodedJob {
-    return this.#checked('', 'the payload', { route: this.#route(dispatch, {}, undefined) }, payload);
+    const route = resolveRoute({ dispatch, instance: {}, definition: undefined }, this.#application);
+    return this.#checked('', 'the payload', { route }, payload);
   }
 
-  /** @param encode returns the payload, including the fields that others add */
-  #encoded(id: string, name: string, way: Way, encode: (extra: ExtraFields | undefined) => string): EncodedJob {
-    const created = this.#created(way.route, name);
-    const { connection: connectionName, queue } = way.route;
-    const isObserved = this.#application.observers.size > 0;
-    const observed = isObserved
-      ? ObservedDispatch.of(this.#application, { id, name, connectionName, queue })
-      : undefined;
-    if (observed === undefined) return this.#checked(id, name, way, encode(created && { created }));
+  /** @param parts of the payload, without the fields that others add */
+  #encoded<Parts extends { readonly id: string; extra?: ExtraFields | undefined }>(
+    name: string,
+    way: Way,
+    parts: Parts,
+    write: (parts: Parts) => string,
+  ): EncodedJob {
+    const { observers, payloadCreators } = this.#application;
+    const { id } = parts;
+    const { connection, queue } = way.route;
+    let created: Record<string, unknown> | undefined;
+    for (const creator of payloadCreators) created = Object.assign(created ?? {}, creator(connection, queue, name));
+    const seen = { id, name, connectionName: connection, queue };
+    const observed = observers.size === 0 ? undefined : ObservedDispatch.of(this.#application, seen);
+    const fields = observed?.fields;
+    if (created !== undefined || fields !== undefined) parts.extra = { created, observed: fields };
     try {
-      const { fields } = observed;
-      const extra = created === undefined && fields === undefined ? undefined : { created, observed: fields };
-      return this.#checked(id, name, way, encode(extra), observed);
+      return this.#checked(id, name, way, write(parts), observed);
     } catch (error) {
-      observed.end(error);
+      observed?.end(error);
       throw error;
     }
   }
@@ -235,26 +222,6 @@ export class JobEncoder {
     checkSize(payload, name, this.#application.settings(way.route.connection));
     const { hooks } = this.#application;
     return new RoutedJob(id, name, way, payload, hooks.hearPushes ? hooks : undefined, observed);
-  }
-
-  /** @param from the default connection; without it, the configuration's */
-  #route(
-    dispatch: InstanceChoice,
-    instance: InstanceChoice,
-    definition: JobDefinition | undefined,
-    from?: string,
-  ): Route {
-    const routed = definition && this.#application.routes.of(definition.target);
-    const destinations =
-      from === undefined ? this.#application : { settings: (name = from) => this.#application.settings(name) };
-    return resolveRoute({ dispatch, instance, definition, routed }, destinations);
-  }
-
-  #created({ connection, queue }: Route, job: string): Record<string, unknown> | undefined {
-    let created: Record<string, unknown> | undefined;
-    for (const creator of this.#application.payloadCreators)
-      created = Object.assign(created ?? {}, creator(connection, queue, job));
-    return created;
   }
 }
 
@@ -290,16 +257,6 @@ function linkOf({ connection, queue, entry, retryWithin }: EncodedJob, from: str
     payload: entry.payload,
   };
 }
-
-const bytesOfLink = (link: ChainLink): number => Buffer.byteLength(linkText(link)) + 1;
-
-/** The length of a text within another JSON text. */
-const escapedBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text));
-
-const escapedBytesOfLink = (link: ChainLink): number => escapedBytes(linkText(link));
-
-/** An upper bound for a carrier without the job that it carries. */
-const CARRIER_BYTES = 1024;
 
 const NONE: readonly never[] = [];
 
@@ -460,23 +417,19 @@ export function checkRetriedSize(payload: Buffer, job: string, { name, maxPayloa
 
 /** One dispatch as observers see it: asked before the job is encoded, and told how it ended. */
 export class ObservedDispatch {
-  readonly #application: Application;
-  readonly #job: DispatchingJob;
-  readonly #observation: DispatchObservation;
-  /** The remaining observers' part. */
-  readonly #others: ObservedDispatch | undefined;
-  #isOver = false;
+  readonly application: Application;
+  readonly job: DispatchingJob;
+  readonly observations: DispatchObservation[];
+  /** What observers add to the payload. If two add the same field, the later one wins. */
+  fields: Readonly<Record<string, unknown>> | undefined;
+  isOver: boolean;
 
-  private constructor(
-    application: Application,
-    job: DispatchingJob,
-    observation: DispatchObservation,
-    others: ObservedDispatch | undefined,
-  ) {
-    this.#application = application;
-    this.#job = job;
-    this.#observation = observation;
-    this.#others = others;
+  private constructor(application: Application, job: DispatchingJob) {
+    this.application = application;
+    this.job = job;
+    this.observations = [];
+    this.fields = undefined;
+    this.isOver = false;
   }
 
   /** Undefined if no observer wants to know its end. */
@@ -486,7 +439,11 @@ export class ObservedDispatch {
       if (observer.dispatching === undefined) continue;
       try {
         const observation = observer.dispatching(job);
-        if (observation !== undefined) observed = new ObservedDispatch(application, job, observation, observed);
+        if (observation === undefined) continue;
+        observed ??= new ObservedDispatch(application, job);
+        observed.observations.push(observation);
+        const { fields } = observation;
+        if (fields !== undefined) observed.fields = { ...observed.fields, ...fields };
       } catch (error) {
         report(application, job, error);
       }
@@ -494,22 +451,16 @@ export class ObservedDispatch {
     return observed;
   }
 
-  /** The fields that observers add to the payload. If two add the same field, the later one wins. */
-  get fields(): Readonly<Record<string, unknown>> | undefined {
-    const { fields } = this.#observation;
-    const others = this.#others?.fields;
-    return fields === undefined || others === undefined ? (fields ?? others) : { ...others, ...fields };
-  }
-
   /** Only the first call counts. */
   end(error?: unknown): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#others?.end(error);
-    try {
-      this.#observation.end?.(error);
-    } catch (thrown) {
-      report(this.#application, this.#job, thrown);
+    if (this.isOver) return;
+    this.isOver = true;
+    for (const observation of this.observations) {
+      try {
+        observation.end?.(error);
+      } catch (thrown) {
+        report(this.application, this.job, thrown);
+      }
     }
   }
 }

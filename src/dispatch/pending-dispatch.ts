@@ -73,7 +73,12 @@ export class PendingJob<Sent = string> implements Outgoing<Sent> {
     this.#job = job;
     this.#choice = choice;
     this.#isEvent = send !== (sendJob as Send<never>);
-    this.#site = callSite();
+    if (REMEMBERS) {
+      const { stackTraceLimit } = Error;
+      Error.stackTraceLimit = FRAMES;
+      Error.captureStackTrace((this.#site = {}), PendingJob);
+      Error.stackTraceLimit = stackTraceLimit;
+    }
     this.#sent = manager.outbox.send(() => {
       this.#begun = true;
       return send(manager, job, this.#choice, this.#detour, (became) => (this.#became = became));
@@ -197,16 +202,6 @@ export class PendingJob<Sent = string> implements Outgoing<Sent> {
   }
 }
 
-function callSite(): CallSite | undefined {
-  if (!REMEMBERS) return undefined;
-  const site: CallSite = {};
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = FRAMES;
-  Error.captureStackTrace(site, PendingJob);
-  Error.stackTraceLimit = stackTraceLimit;
-  return site;
-}
-
 /** Ends the stack of an error with the call of the dispatch, as an await of an async function would. */
 function showCallers(error: unknown, site: CallSite | undefined): void {
   const callers = callersIn(site);
@@ -249,7 +244,8 @@ export class Outbox {
    */
   send<T>(begin: () => Promise<T> | T): Promise<T> {
     const sent = NEXT.then(begin);
-    this.track(sent);
+    this.#inFlight += 1;
+    sent.then(this.#land, this.#land);
     return sent;
   }
 

@@ -78,9 +78,9 @@ export function sendJob(
   if (keep !== undefined) {
     keep(parcel, manager);
     tell?.({ status: 'kept' });
-    return isOwn(parcel) ? '' : parcel.id;
+    return 'push' in parcel ? '' : parcel.id;
   }
-  if (isOwn(parcel)) return parcel.push();
+  if ('push' in parcel) return parcel.push();
   const driver = manager.driver(parcel.connection);
   return send(within === undefined ? driver : targetWithin(driver, within.transaction), parcel, tell);
 }

@@ -108,6 +108,8 @@ export interface RouteSources {
   readonly definition: JobDefinition | undefined;
   /** Where the application sends jobs of this class. */
   readonly routed?: { readonly connection?: string | undefined; readonly queue?: string | undefined } | undefined;
+  /** The default connection. Absent: the configuration's. */
+  readonly from?: string | undefined;
 }
 
 /** The connections that jobs may be sent to. */
@@ -124,12 +126,12 @@ export interface Destinations {
  * @throws E_INVALID_DURATION, E_INVALID_QUEUE_NAME, and what `settings` throws
  */
 export function resolveRoute(
-  { dispatch, instance, definition, routed }: RouteSources,
+  { dispatch, instance, definition, routed, from }: RouteSources,
   destinations: Destinations,
 ): Route {
   const options = definition?.options;
   const job = definition?.name ?? 'the job';
-  const named = dispatch.connection ?? instance.connection ?? options?.connection ?? routed?.connection;
+  const named = dispatch.connection ?? instance.connection ?? options?.connection ?? routed?.connection ?? from;
   const { name: connection, queue: usual } = destinations.settings(named);
   const queue = dispatch.queue ?? instance.queue ?? options?.queue ?? routed?.queue ?? usual;
   // All other names were checked where they were given.

@@ -75,6 +75,38 @@ export function linkText(link: ChainLink, before?: ChainLink): string {
   return `${text}${shortened(link.payload, before)}}`;
 }
 
+/** An upper bound for a carrier without the job that it carries. */
+const CARRIER_BYTES = 1024;
+
+/**
+ * Says how many bytes each link of a chain behind a job on the connection `from` will have, and where: it carries those behind it, to
+ * its own connection, and on the way there within a carrier.
+ */
+export function measureChain(
+  { links, caught }: Chain,
+  from: string,
+  told: (bytes: number, connection: string) => void,
+): void {
+  const isCarried = links.some(({ connection }) => connection !== undefined);
+  // If it is sent elsewhere, each link names the connection it comes from.
+  const textOf = (link: ChainLink): string => linkText(isCarried ? { connection: from, ...link } : link);
+  let carried = caught === undefined ? 0 : Buffer.byteLength(textOf(caught)) + 1;
+  let escaped = caught === undefined || !isCarried ? 0 : escapedBytes(textOf(caught));
+  for (let place = links.length - 1; place >= 0; place -= 1) {
+    const link = links[place]!;
+    const { connection = from, payload } = link;
+    told(Buffer.byteLength(payload) + carried, connection);
+    carried += Buffer.byteLength(textOf(link)) + 1;
+    if (!isCarried) continue;
+    const sender = links[place - 1]?.connection ?? from;
+    if (sender !== connection) told(CARRIER_BYTES + escapedBytes(payload) + escaped, sender);
+    escaped += escapedBytes(textOf(link));
+  }
+}
+
+/** The length of a text within another JSON text. */
+const escapedBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text));
+
 /** The first link as it is sent from a connection, with the other links in its payload. The chain must not be empty. */
 export function chainedLink({ links: [link, ...links], caught }: Chain, from: string): ChainLink {
   const { connection = from, payload } = link!;

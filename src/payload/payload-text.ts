@@ -36,7 +36,7 @@ export interface PayloadParts {
   readonly chosen: ChosenOptions;
   readonly id: string;
   readonly readyAt?: ReadyAt;
-  readonly extra?: ExtraFields | undefined;
+  extra?: ExtraFields | undefined;
   /** Instances of registered classes. */
   readonly middleware?: readonly unknown[] | undefined;
   readonly classes: CodecClasses;
@@ -53,7 +53,7 @@ export interface StringJobParts {
   readonly data: unknown;
   readonly id: string;
   readonly readyAt?: ReadyAt;
-  readonly extra?: ExtraFields | undefined;
+  extra?: ExtraFields | undefined;
 }
 
 /** Fields to add, in plain JSON; undefined ones are omitted. */
