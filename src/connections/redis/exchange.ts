@@ -17,9 +17,9 @@ import { explained, type FirstAttempt } from './caller';
 import { newRecords, Lane, whenOf, type Records, type Waiting, type Sent } from './lane';
 import type { RedisStore, QueueNames } from './store';
 import { MOST_BYTES, MOST_JOBS, pageBytes, groupsOf } from '../../base/collections';
+import type { Milliseconds } from '../../base/clock';
 import { countersIn, countersTail, noCounters, readCounters } from '../../payload/counters';
 import { callTooLong } from './refusals';
-import type { Keys } from './keys';
 import type { ClientSource } from './client';
 import { readTies } from '../../payload/ties';
 import { changeBy } from '../kit/batch-counts';
@@ -45,7 +45,8 @@ export class RedisExchange {
   constructor(store: RedisStore, source: ClientSource, slots?: (settling: Settling) => Slots) {
     this.#store = store;
     const records = newRecords();
-    const lane = (): ExchangeLane => new ExchangeLane(store, this.#settling, records);
+    const many = new ManyQueues();
+    const lane = (): ExchangeLane => new ExchangeLane(store, this.#settling, records, many);
     this.#lanes = [lane(), lane()];
     this.#behind = lane();
     this.#slots = slots?.(this.#settling);
@@ -148,13 +149,18 @@ type Answer = readonly [word: Buffer, jobs: Jobs, nextIn: Buffer, now: number, w
 export class ExchangeLane extends Lane<Exchange> {
   readonly #store: RedisStore;
   readonly #settling: Settling;
+  readonly #many: ManyQueues | undefined;
   #forgotten = false;
 
-  /** @param settling remembers what was written if outcomes are refused in part */
-  constructor(store: RedisStore, settling: Settling, recorded?: Records) {
+  /**
+   * @param settling remembers what was written if outcomes are refused in part
+   * @param many undefined if each call is about one queue
+   */
+  constructor(store: RedisStore, settling: Settling, recorded?: Records, many?: ManyQueues) {
     super(store.caller, recorded);
     this.#store = store;
     this.#settling = settling;
+    this.#many = many;
   }
 
   /** Also: there is no news waiting for the next reply. */
@@ -202,10 +208,13 @@ export class ExchangeLane extends Lane<Exchange> {
       wanted ??= exchange.wanted;
       if (exchange.insists === true) insist = 'always';
     }
-    const queues = [...new Set(wanted?.queues)];
+    const asked = wanted && (this.#many?.of(wanted, sentAt.monotonic) ?? wanted.queues);
+    const queues = [...new Set(asked)];
     const sources = queues.length;
     const { order, args } = outcomesOf(settlements, queues, this.#store.names);
-    const { client, control, cancelled, reasons, unique, batches, cancelledBatches } = names.queue(queues[0]!);
+    const { client, control, cancelled, reasons, unique, batches, cancelledBatches } = names.queue(
+      wanted?.queues[0] ?? queues[0]!,
+    );
     const keys = [client(this.id), control, cancelled, reasons, unique, batches, cancelledBatches];
     for (const queue of queues) {
       const { ready, delayed, reserved, notify, failed, failedJobs } = names.queue(queue);
@@ -231,7 +240,10 @@ export class ExchangeLane extends Lane<Exchange> {
     if (news.skipped !== undefined) this.#tellOfSkipped(news.skipped, queues, keys);
     const results = Array<SettleResult | undefined>(settlements.length).fill('settled');
     for (const place of news.lost ?? []) results[order[place - 1]!] = 'lost';
-    const reply = replyOf(jobs, nextIn, now, news, queues, this.#forgotten);
+    let reply = replyOf(jobs, nextIn, now, news, queues, this.#forgotten);
+    if (this.#many !== undefined && wanted !== undefined) {
+      reply = this.#many.completed(reply, asked!, wanted, sentAt.monotonic);
+    }
     for (const { queue } of reply.setAside) this.#store.names.note(queue);
     // A settle cannot pass the news on; the next reserve does.
     if (wanted !== undefined) this.#forgotten = false;
@@ -286,6 +298,47 @@ export class ExchangeLane extends Lane<Exchange> {
       const refusal = this.caller.errorOf(String(skipped[at + 1]), consequence);
       void this.caller.tellOfRefusal(queue ?? keys[1]!, own, refusal);
     }
+  }
+}
+
+/** Workers of so few queues look at all of them with each call. */
+const FEW_QUEUES = 8;
+/** How late a look may be, as in `lua/exchange.lua`. */
+const LATE: Milliseconds = 20;
+
+/**
+ * Between two looks at all of many queues, calls look at the few that give jobs, as long as these bring all that is wanted: to
+ * look at a hundred queues takes longer than to take the jobs of one.
+ */
+class ManyQueues {
+  /** Those of the last look at all, and when that was. */
+  #all: readonly string[] = [];
+  #at: Milliseconds = -Infinity;
+  #paused: readonly string[] = [];
+  /** The place of the first queue that gave a job to the last call. -1: the call did not bring all that was wanted. */
+  #first = -1;
+
+  /** The queues that a call looks at. */
+  of({ queues, limit, within }: Wanted, now: Milliseconds): readonly string[] {
+    // Whoever waited was woken by a hint, perhaps of any of them.
+    const isPart = this.#first >= 0 && queues === this.#all && now - this.#at < LATE && within === undefined;
+    return isPart && limit > 0 ? queues.slice(this.#first, this.#first + FEW_QUEUES) : queues;
+  }
+
+  /** The reply to a call that looked at these queues, completed by what is known of the others. */
+  completed(
+    reply: ReserveReply,
+    queues: readonly string[],
+    { queues: all, limit }: Wanted,
+    now: Milliseconds,
+  ): ReserveReply {
+    if (all.length <= FEW_QUEUES) return reply;
+    const { reservations, paused = [] } = reply;
+    if (queues === all) [this.#all, this.#at, this.#paused] = [all, now, paused];
+    this.#first = reservations.length < Math.min(limit, MOST_JOBS) ? -1 : all.indexOf(reservations[0]?.queue ?? '');
+    if (queues === all) return reply;
+    const others = this.#paused.filter((queue) => !queues.includes(queue));
+    return { ...reply, nextIn: 0, ...(others.length + paused.length > 0 && { paused: [...paused, ...others] }) };
   }
 }
 
