@@ -125,16 +125,10 @@ export const unconfirmed = defineError('E_UNCONFIRMED', (action: string, problem
   facts: { action },
 }));
 
-interface PortPlace {
-  readonly flag: string;
-  readonly host: string;
-  readonly port: number;
-}
-
 /** The port of `--health-port`, or of another server, is not available. */
 export const healthPortTaken = defineError(
   'E_HEALTH_PORT',
-  ({ flag, host, port }: PortPlace, cause: NodeJS.ErrnoException) => {
+  (flag: string, host: string, port: number, cause: NodeJS.ErrnoException) => {
     const problem = cause.code === 'EADDRINUSE' ? 'another process already listens there' : cause.message;
     const remedy = `Choose a free port, and an address of this machine for ${flag.replace('port', 'host')}.`;
     return {

@@ -48,7 +48,7 @@ export function serve(place: ServerPlace, answer: (path: string) => Answer | Pro
 /** @throws E_HEALTH_PORT */
 export function listen(server: Server, { flag, port = 0, host = '127.0.0.1' }: ServerPlace): Promise<HttpServer> {
   return new Promise((resolve, reject) => {
-    server.once('error', (cause) => reject(healthPortTaken({ flag, host, port }, cause)));
+    server.once('error', (cause) => reject(healthPortTaken(flag, host, port, cause)));
     server.listen(port, host, () => {
       const { address, family, port: own } = server.address() as AddressInfo;
       resolve({

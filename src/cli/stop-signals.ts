@@ -11,18 +11,13 @@ export type StopSignal = keyof typeof SIGNAL_NUMBERS;
 
 export const STOP_SIGNALS = Object.keys(SIGNAL_NUMBERS) as StopSignal[];
 
-/** The exit code of a process that a signal ended at once, as shells report it: 130, 131, 143. */
-export function exitCodeOfSignal(signal: StopSignal): number {
-  return 128 + SIGNAL_NUMBERS[signal];
-}
-
 /** npm passes on what the terminal has already sent to all its processes: a second signal this soon is such an echo. */
 const ECHO: Milliseconds = 200;
 
-export interface StopCallbacks {
+interface StopCallbacks {
   /** `said`: the text for the log. */
   readonly first: (signal: StopSignal, said: string) => void;
-  /** `code`: the exit code of the process. */
+  /** `code`: the exit code of a process that a signal ended, as shells report it: 130, 131, 143. */
   readonly again: (signal: StopSignal, code: number) => void;
 }
 
@@ -40,7 +35,7 @@ export function hearStopSignals(
       first(signal, `${signal}: running jobs may finish; a second signal ends them at once.`);
     } else if (now - firstAt > ECHO && !isHurried) {
       isHurried = true;
-      again(signal, exitCodeOfSignal(signal));
+      again(signal, 128 + SIGNAL_NUMBERS[signal]);
     }
   });
   const stopWatching = onDeserted(() => {

@@ -154,6 +154,10 @@ export interface KeptState extends ScheduleState {
   readonly text: string;
 }
 
+/** The fields of a state that are stored. */
+const TEXTS = ['spec', 'sentTo', 'heldBy'] satisfies (keyof ScheduleState)[];
+const NUMBERS = ['since', 'seenAt', 'pausedAt', 'lastAt', 'sentAt', 'skipped'] satisfies (keyof ScheduleState)[];
+
 const KIND = 'schedule';
 const PAGE = 500;
 
@@ -191,9 +195,8 @@ export async function write(
   before: KeptState | undefined,
   back: Seconds,
 ): Promise<KeptState | undefined> {
-  const { spec, since, seenAt, pausedAt, lastAt, sentAt, sentTo, heldBy, skipped } = state;
-  const text = JSON.stringify({ spec, since, seenAt, pausedAt, lastAt, sentAt, sentTo, heldBy, skipped });
-  const keep = pausedAt === undefined ? Math.max(KEPT, back + 2 * DAY) : KEPT_PAUSED;
+  const text = JSON.stringify(state, [...TEXTS, ...NUMBERS]);
+  const keep = state.pausedAt === undefined ? Math.max(KEPT, back + 2 * DAY) : KEPT_PAUSED;
   const isWritten = await records.replace({ kind: KIND, id: name, value: text }, before?.text, keep);
   return isWritten ? { ...state, name, text } : undefined;
 }
@@ -201,25 +204,8 @@ export async function write(
 /** A record that is not a state, whoever wrote it, reads as one that may be overwritten and was never seen. */
 function read(name: string, text: string): KeptState {
   const fields = fieldsIn(text) ?? {};
-  const number = (field: keyof ScheduleState): number | undefined => {
-    const value = fields[field];
-    return typeof value === 'number' ? value : undefined;
-  };
-  const word = (field: keyof ScheduleState): string | undefined => {
-    const value = fields[field];
-    return typeof value === 'string' ? value : undefined;
-  };
-  return {
-    name,
-    text,
-    spec: word('spec') ?? '',
-    since: number('since') ?? 0,
-    seenAt: number('seenAt') ?? 0,
-    pausedAt: number('pausedAt'),
-    lastAt: number('lastAt'),
-    sentAt: number('sentAt'),
-    sentTo: word('sentTo'),
-    heldBy: word('heldBy'),
-    skipped: number('skipped'),
-  };
+  const known = (type: string, names: readonly string[]) =>
+    names.filter((field) => typeof fields[field] === type).map((field) => [field, fields[field]]);
+  const found = Object.fromEntries([...known('string', TEXTS), ...known('number', NUMBERS)]);
+  return { spec: '', since: 0, seenAt: 0, ...found, name, text };
 }

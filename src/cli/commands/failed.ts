@@ -233,7 +233,7 @@ export async function actOnFailed(
   if (flags.dryRun === true) {
     if (ids.length === 0) return tellChosen(call, manager, filterOf(flags), places);
     const { found: jobs, unknown } = await reach(call, ids, action, (id) => manager.failed.get(id, flags));
-    return tellJobs(call, { jobs, unknown, count: jobs.length });
+    return tellJobs(call, jobs, jobs.length, unknown);
   }
   const { found, unknown } = await reach(call, ids, action, (id) => action.one(id));
   const count = ids.length === 0 ? await action.all() : found.length;
@@ -250,20 +250,19 @@ export async function tellChosen(
   const jobs = await chosenJobs(call, manager, filter, places ?? { offset: 0, limit: LISTED });
   const isWhole = places !== undefined || jobs.length < LISTED;
   const count = isWhole ? jobs.length : await manager.failed.count(filter);
-  tellJobs(call, { jobs, unknown: [], count, batch: filter?.batch });
+  tellJobs(call, jobs, count, [], filter?.batch);
 }
 
-interface Told {
-  readonly jobs: readonly FailedJob[];
-  /** Ids without a job. */
-  readonly unknown: readonly string[];
-  /** All affected jobs, including those not listed. */
-  readonly count: number;
-  /** Set if all jobs belong to this batch. */
-  readonly batch?: string | undefined;
-}
-
-function tellJobs({ output }: Call, { jobs, unknown, count, batch }: Told): void {
+/**
+ * @param count all affected jobs, including those not listed @param unknown ids without a job @param batch if all belong to it
+ */
+function tellJobs(
+  { output }: Call,
+  jobs: readonly FailedJob[],
+  count: number,
+  unknown: readonly string[],
+  batch?: string,
+): void {
   output.result({ dryRun: true, count, unknown, jobs });
   if (jobs.length > 0) listFailed(output, jobs, batch !== undefined);
   if (count > jobs.length && !output.isJson) output.note(`Only the first ${jobs.length} are listed.`);

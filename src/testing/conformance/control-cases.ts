@@ -157,13 +157,6 @@ export const controlCases: readonly CaseDefinition[] = [
       assert.equal(await control.resume('b'), false);
       assert.deepEqual(await control.paused(), [{ queue: 'a' }, { queue: 'c' }]);
     },
-    async 'a pause that is over is not listed any more'(world) {
-      await world.control.pause('a', 60);
-      await world.control.pause('b');
-      await world.advance(61);
-      assert.deepEqual(await world.control.paused(), [{ queue: 'b' }]);
-      assert.deepEqual(await world.control.paused(), [{ queue: 'b' }]);
-    },
     async 'pausing a queue does not list it among the queues pushed to'(world) {
       await world.control.pause('never-pushed-to');
       assert.deepEqual(await world.connection.queues(), []);
