@@ -145,15 +145,7 @@ interface Internals {
 
 const internalsOf = (container: DependencyContainer): Internals => container as unknown as Internals;
 
-/**
- * A run's scope on tsyringe: a child container, created when something is resolved that needs one.
- *
- * It replaces a private method of the child, because the public methods do not suffice: tsyringe creates a singleton in
- * whichever container first needs it, and that container disposes of it. A singleton first needed by a job would be disposed
- * of for everybody at the end of that job, and would keep objects scoped to the job. `test/container` fails if a later
- * tsyringe changes this.
- */
-export function isTsyringeContainer(container: object): container is DependencyContainer {
+function isTsyringeContainer(container: object): container is DependencyContainer {
   return 'createChildContainer' in container && typeof container.createChildContainer === 'function';
 }
 
@@ -161,7 +153,7 @@ export function isTsyringeContainer(container: object): container is DependencyC
  * A child of `parent` that resolves the tokens to the stubs. Singletons first needed through it are made with the stubs, so
  * they end with it; existing singletons are used as they are.
  */
-export function stubbedChild(
+function stubbedChild(
   parent: DependencyContainer,
   stubs: readonly (readonly [token: unknown, stub: unknown])[],
 ): DependencyContainer {
@@ -177,7 +169,15 @@ export function stubbedChild(
   return child;
 }
 
-export class TsyringeScope implements Scope {
+/**
+ * A run's scope on tsyringe: a child container, created when something is resolved that needs one.
+ *
+ * It replaces a private method of the child, because the public methods do not suffice: tsyringe creates a singleton in
+ * whichever container first needs it, and that container disposes of it. A singleton first needed by a job would be disposed
+ * of for everybody at the end of that job, and would keep objects scoped to the job. `test/container` fails if a later
+ * tsyringe changes this.
+ */
+class TsyringeScope implements Scope {
   readonly #parent: DependencyContainer;
   #values: [token: unknown, value: unknown][] = [];
   #child: DependencyContainer | undefined;
@@ -282,7 +282,7 @@ function copies(isWanted: (registration: Registration) => boolean): (registratio
 }
 
 /** A run's scope on the user's own container, which is asked for everything that the run did not register. */
-export class GivenScope implements Scope {
+class GivenScope implements Scope {
   readonly #container: Container;
   readonly #values = new Map<unknown, unknown>();
   #made: object[] = [];

@@ -1,9 +1,10 @@
 /** `Bus`: dispatches jobs, and runs the mapped handlers of commands, which are objects that are not jobs. */
+import { attachContext, contextOf } from '../job/choices';
 import { JobContext, checkedProgress, type BatchSource, type ChainList } from '../job/job-context';
 import { inspect } from 'node:util';
 import { classOf, type Class } from '../base/class';
 import { checkInjection, makeResolvable } from '../container/parameters';
-import { extendsJob, attachContext, contextOf } from '../job/instance';
+import { extendsJob } from '../job/instance';
 import { PendingBatch, PendingChain, type PendingDispatch } from '../job/pending';
 import type { JobInstance } from '../job/registry';
 import { invalidHandler, noHandler } from '../job/errors';

@@ -1,8 +1,8 @@
 /** `Events`: sends each event to the listeners of its class and of the classes above, as one job for each listener. */
+import type { InstanceChoice } from '../job/choices';
 import { classOf, declaredIn, type Class } from '../base/class';
 import type { OnqueueError } from '../base/onqueue-error';
 import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
-import type { InstanceChoice } from '../job/instance';
 import type { JobDefinition, JobInstance } from '../job/registry';
 import type { PendingEvent } from '../job/pending';
 import { checkedEvent, type HeardEvent } from '../job/declare';

@@ -6,10 +6,10 @@
  *
  * It is a promise of the job's id, so that `.catch()` compiles and linters recognise floating promises.
  */
+import { chosenOf, type InstanceChoice } from '../job/choices';
 import { dirname, sep } from 'node:path';
 import { inspect } from 'node:util';
 import { classOf } from '../base/class';
-import { chosenOf, type InstanceChoice } from '../job/instance';
 import type { DispatchResult, Outgoing } from '../job/pending';
 import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';

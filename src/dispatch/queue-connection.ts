@@ -1,4 +1,5 @@
 /** The public interface of one connection: Laravel's names, over a driver that only knows payloads. */
+import type { InstanceChoice } from '../job/choices';
 import type { Seconds } from '../base/clock';
 import { durationSeconds, type Duration, type Delay } from '../job/duration';
 import { invalidDuration } from '../job/errors';
@@ -19,7 +20,6 @@ import type { DispatchApplication } from './dispatch-application';
 import { keepOf, targetWithin, encodeAll, sendBulk, checkTies, send, type Target } from './send';
 import { Transaction } from './transaction';
 import type { JobInstance } from '../job/registry';
-import type { InstanceChoice } from '../job/instance';
 import { InvalidPayloadError } from '../payload/errors';
 import { fieldsIn } from '../payload/values';
 

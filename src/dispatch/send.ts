@@ -2,12 +2,12 @@
  * Sends jobs: one, by its own push or by the driver of its connection; or many in pages, and then reports which are in if one fails,
  * because those would run twice if sent again.
  */
+import type { InstanceChoice } from '../job/choices';
 import { endOfTurn, type Seconds } from '../base/clock';
 import { withConsequence, OnqueueError } from '../base/onqueue-error';
 import type { Connection, Pushed } from '../connections/contract';
 import { entriesFor, pushEvent, type TimedTarget } from '../connections/entries';
 import { CapabilityError, unknownTransaction, QueueUnavailableError } from '../connections/errors';
-import type { InstanceChoice } from '../job/instance';
 import type { DispatchResult } from '../job/pending';
 import { waitsForCommit } from '../job/resolve-options';
 import { pushesItselfInChain, BulkInterruptedError } from './errors';

@@ -1,8 +1,8 @@
 /** What is on its way: a dispatch, a chain, or a batch under construction. */
+import { chosenOf, type ChosenChain, type InstanceChoice } from './choices';
 import { checkDelay, type Delay } from './duration';
 import type { Middleware } from './middleware';
 import { invalidChain, notDispatched, invalidBatch } from './errors';
-import { chosenOf, type ChosenChain, type InstanceChoice } from './instance';
 import { classOf } from '../base/class';
 import type { ChainList, BatchSource } from './job-context';
 import type { JobInstance } from './registry';

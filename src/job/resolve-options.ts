@@ -3,6 +3,7 @@
  *
  * Strongest first: the dispatch, the instance, `@Job()` (over its parents'), the worker's options, the connection.
  */
+import type { InstanceChoice } from './choices';
 import { nearest } from '../base/text';
 import {
   resolveBackoff,
@@ -12,7 +13,6 @@ import {
   warnOfManySeconds,
   type ResolvedBackoff,
 } from './duration';
-import type { InstanceChoice } from './instance';
 import type { JobDefinition } from './registry';
 import {
   debounce,

@@ -8,7 +8,7 @@
  * from inside the package, whose last release is 0.5.1. We test whether they belong to the copy that the application's decorators
  * write to: with another copy, excluded properties would be sent.
  */
-import { choiceCalls } from '../job/instance';
+import { choiceCalls } from '../job/choices';
 import { types } from 'node:util';
 import type { Class } from '../base/class';
 import { isError } from '../base/foreign-error';

@@ -1,18 +1,17 @@
 /**
  * Calls `handle()` and `failed()`: each in its own scope, with its injected arguments, and `handle()` within its middleware.
  */
+import { attachContext } from '../job/choices';
 import type { Class } from '../base/class';
 import { methodArguments, openScope, resolveHandler, runInScope, type Scope } from '../container/scope';
 import type { JobDefinition } from '../job/registry';
 import { noHandler } from '../job/errors';
 import { HeardEvent, subjectOf } from '../job/declare';
 import { JobContext } from '../job/job-context';
-import { attachContext } from '../job/instance';
 import { toError } from '../base/exception-text';
-import type { Application } from '../connections/application';
+import type { Application, Observer } from '../connections/application';
 import { placesOfEntities, type EntityHolder, type EntityAdapter, type HeldEntities } from '../payload/entities';
 import { JobCancelledError, MissingEntityError, invalidMiddleware, middlewareNext, invalidEntities } from './errors';
-import { type Observer } from '../connections/application';
 import type { RunningJob } from './running-job';
 import type { Middleware, MiddlewareFunction } from '../job/middleware';
 import { UnknownAdapterError } from '../payload/errors';

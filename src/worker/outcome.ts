@@ -5,6 +5,7 @@
  * The one place that weighs tries, crashes, exceptions, `retryUntil` and timeouts. It only decides: it stores nothing and
  * tells nobody.
  */
+import { attachContext } from '../job/choices';
 import type { Milliseconds, Seconds } from '../base/clock';
 import {
   errorMessage,
@@ -19,7 +20,6 @@ import { durationSeconds, momentOf, backoffDelay, type Delay } from '../job/dura
 import type { RunOptions } from '../job/options';
 import type { JobRegistry } from '../job/registry';
 import { askBackoff, declaredOptions, DEFAULT_MAX_CRASHES, saysBackoff } from '../job/resolve-options';
-import { attachContext } from '../job/instance';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
 import { PayloadVersionError, UnknownAdapterError, UnknownClassError } from '../payload/errors';
 import type { Application } from '../connections/application';

@@ -1,10 +1,10 @@
+import { attachContext } from '../../src/job/choices';
 import { container as root, injectable, Lifecycle, scoped, singleton } from 'tsyringe';
 import { Inject } from '../../src/container/parameters';
 import { inject, methodArguments, openScope, resolveHandler, runInScope } from '../../src/container/scope';
 import { Handles } from '../../src/job/declare';
 import { Job } from '../../src/job/job';
 import { JobContext } from '../../src/job/job-context';
-import { attachContext } from '../../src/job/instance';
 
 class Mailer {
   readonly sent: string[] = [];

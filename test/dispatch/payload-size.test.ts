@@ -1,7 +1,7 @@
+import { bytesOfSize, checkSize } from '../../src/dispatch/payload-limit';
 import { Job } from '../../src/job/job';
 import type { Configuration } from '../../src/application/configuration/configuration';
 import { PayloadTooLargeError } from '../../src/connections/errors';
-import { bytesOfSize, checkSize } from '../../src/dispatch/job-encoder';
 import type { Size } from '../../src/connections/driver';
 import { Worker } from '../../src/worker/worker';
 import { testApplication, type TestApplication } from '../support/application';

@@ -1,4 +1,4 @@
-import { attachContext, contextOf } from '../../src/job/instance';
+import { attachContext, contextOf } from '../../src/job/choices';
 import type { JobContext } from '../../src/job/job-context';
 
 const context = (): JobContext => ({}) as JobContext;

@@ -1,4 +1,5 @@
-import { attachContext, chosenOf, checkInstance, definitionOfJob } from '../../src/job/instance';
+import { attachContext, chosenOf } from '../../src/job/choices';
+import { checkInstance, definitionOfJob } from '../../src/job/instance';
 import { Job } from '../../src/job/job';
 import type { JobContext } from '../../src/job/job-context';
 

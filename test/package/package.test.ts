@@ -148,11 +148,23 @@ describe('the packed package', () => {
         const { Queue } = require('onqueue');
         Queue.configure({ default: 'a', connections: { a: { driver: 'redis' }, b: { driver: 'sqs' }, c: { driver: 'database' } } });
         const loaded = Object.keys(require.cache);
-        const drivers = loaded.filter((file) => /connections.*-connection[.]js$/.test(file));
+        const drivers = loaded.filter((file) => /connections.(redis|sql|sqs|beanstalkd).*connection[.]js$/.test(file));
         console.log(drivers, loaded.filter((file) => /node_modules.(ioredis|libsql|pg|mysql2|@aws-sdk)/.test(file)));
       `,
     });
     expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: '[] []\n', stderr: '' });
+  });
+
+  it.concurrent('loads no container in the thread that renews leases, for any store', async () => {
+    const project = projectWith({
+      'main.cjs': `
+        const { dirname, join } = require('node:path');
+        const stores = ['redis/connection', 'sql/thread-store', 'sqs/thread-store'];
+        for (const store of stores) require(join(dirname(require.resolve('onqueue')), 'connections', store));
+        console.log(Object.keys(require.cache).filter((file) => /tsyringe|reflect-metadata|dist.container/.test(file)));
+      `,
+    });
+    expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
   });
 
   it.concurrent('loads adapters for entities only by their subpath, and nothing of Onqueue with them', async () => {

@@ -1,8 +1,8 @@
 /** How the values of a configuration are checked: each check says in words what is wrong. */
+import { bytesOfSize } from '../../dispatch/payload-limit';
 import { redact } from '../../base/redact';
 import type { Check } from '../../connections/driver';
 import { knownClient } from '../../connections/kit/requirements';
-import { bytesOfSize } from '../../dispatch/job-encoder';
 import { durationSeconds } from '../../job/duration';
 import { checkQueueName } from '../../job/option-kinds';
 import { isRecord } from '../../payload/values';

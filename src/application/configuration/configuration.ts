@@ -4,13 +4,13 @@
  *
  * A new key needs its line in the interface of its configuration, its row here or in the driver, and the code that acts on it.
  */
+import { DEFAULT_MAX_PAYLOAD } from '../../dispatch/payload-limit';
 import type { Container } from '../../container/scope';
 import type { Class } from '../../base/class';
 import type { Logger } from '../../base/logger';
 import type { ConnectionConfig, Size, CommonConfig, StoreConfig, Check, Keys, KeysOf } from '../../connections/driver';
 import type { EntityAdapter } from '../../payload/entities';
 import type { HistoryConfig } from '../../connections/application';
-import { DEFAULT_MAX_PAYLOAD } from '../../dispatch/job-encoder';
 import * as value from './configuration-values';
 import { isRecord } from '../../payload/values';
 

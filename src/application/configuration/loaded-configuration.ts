@@ -1,4 +1,5 @@
 /** A configuration that was found, checked, and filled in: the one that a program gave, or the one loaded on first use. */
+import { bytesOfSize } from '../../dispatch/payload-limit';
 import { types, isDeepStrictEqual } from 'node:util';
 import { learnSecrets } from '../../base/redact';
 import type { Logger } from '../../base/logger';
@@ -12,7 +13,6 @@ import { registry } from '../../job/registry';
 import { join } from 'node:path';
 import type { Seconds } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
-import { bytesOfSize } from '../../dispatch/job-encoder';
 import { isPlain } from '../../payload/values';
 import { classOf } from '../../base/class';
 

@@ -1,4 +1,5 @@
 /** The failed jobs of all connections that keep them: `Queue.failed`. */
+import { checkRetriedSize } from '../../dispatch/payload-limit';
 import type { Application } from '../../connections/application';
 import type { Milliseconds } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
@@ -6,7 +7,6 @@ import type { Buried, Connection } from '../../connections/contract';
 import type { FailedEntry, FailedStore } from '../../connections/failed-store';
 import { durationSeconds } from '../../job/duration';
 import { invalidJobId } from '../../dispatch/errors';
-import { checkRetriedSize } from '../../dispatch/job-encoder';
 import { readTies, overlapKey, placeOfMembers, withoutUniqueKey } from '../../payload/ties';
 import { Lock } from '../lock';
 import {

@@ -1,8 +1,8 @@
 /** The jobs of a batch: those in it, whose texts say that they belong to it, and those that it sends. */
+import { chosenOf, enterGroup } from '../../job/choices';
 import type { BatchMember, ChainedJob } from '../../job/job-context';
 import type { Onward } from '../../connections/entries';
 import { isJob } from '../../job/pending';
-import { chosenOf, enterGroup } from '../../job/instance';
 import type { JobInstance, JobRegistry } from '../../job/registry';
 import { invalidBatch } from '../../job/errors';
 import { withChain, CARRIER, chainedJobOf, readCarried, type ChainLink } from '../../payload/chain';
