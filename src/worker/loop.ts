@@ -15,7 +15,7 @@ import { LOOK_AGAIN } from '../connections/kit/connection';
 import { callerOf, callFrom } from '../container/scope';
 import type { HookEvents } from '../job/hooks';
 import { Bell } from './bell';
-import { Emptiness, Stopping as Stop, RAN_OUT, type StopReason } from './stop';
+import { Emptiness, Stop, RAN_OUT, type StopReason } from './stop';
 import { Executor } from './run';
 import { LoopLag, StoreHealth, type WorkerGlance, type WorkerHealth } from './health';
 import { logUnsettled } from './job-log';

@@ -11,7 +11,7 @@ import { glimpseOf } from '../payload/counters';
 import { WorkerStoppingError } from './errors';
 import { logStubborn, logStuck } from './job-log';
 import { isForOthers, unstarted } from './outcome';
-import { ABORT_GRACE, type Emptiness, type Stopping } from './stop';
+import { ABORT_GRACE, type Emptiness, type Stop } from './stop';
 import type { Executor } from './run';
 import type { LeaseKeeper } from './lease/keeper';
 import type { WorkerSettings } from './settings';
@@ -37,7 +37,7 @@ export class Finished {
 interface RunsParts {
   readonly executor: Executor;
   readonly leases: LeaseKeeper;
-  readonly stopping: Stopping;
+  readonly stopping: Stop;
   readonly emptiness: Emptiness | undefined;
   /** Wakes the loop: a run has ended, or a slot is free. */
   readonly bell: { readonly ring: () => void; readonly wake: () => void };

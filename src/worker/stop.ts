@@ -39,7 +39,7 @@ export const WORKER_MARGIN: Seconds = ABORT_GRACE + SETTLE_GRACE + 2.5;
 /** … and for its process, which also closes its connections. After that it counts as blocked and is killed. */
 export const PROCESS_MARGIN: Seconds = WORKER_MARGIN + 2;
 
-export class Stopping {
+export class Stop {
   readonly #options: ResolvedWorkerOptions;
   readonly #clock: Clock;
   readonly #interrupt: () => void;
