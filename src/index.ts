@@ -119,6 +119,7 @@ export { builtInConnectors } from './connections/built-in';
 
 export type { Connector, ConnectorContext } from './connections/driver';
 export type {
+  AtOnce,
   Buried,
   Capabilities,
   Connection,
@@ -127,10 +128,14 @@ export type {
   Entry,
   Failure,
   FollowUp,
+  KeyStore,
   Once,
+  PageToPush,
   PeekedJob,
   PlacedJob,
   Pushed,
+  PushedOnce,
+  Queues,
   RenewResult,
   Reservation,
   ReserveReply,

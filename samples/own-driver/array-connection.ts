@@ -1,21 +1,20 @@
 /**
  * A custom driver that keeps jobs in arrays of this process.
  *
- * It fulfils the contract of `Connection`, which the conformance suite checks (`onqueue/testing/conformance`), and declares
- * what it cannot do. Its store dies with the process, so no jobs need to be taken back from dead workers, and there are no
+ * It fulfils the contract of `Connection`, which the conformance suite checks (`onqueue/testing/conformance`). What it cannot do
+ * is not there. Its store dies with the process, so no jobs need to be taken back from dead workers, and there are no
  * leases to renew.
  */
 import {
-  CapabilityError,
   type Connection,
   ConnectionClosedError,
   type ConnectorContext,
   type Counters,
-  type Counts,
   DuplicatePayloadError,
   type Entry,
   hasId,
   InvalidPayloadError,
+  type Queues,
   readCounters,
   readCountersOfAny,
   type Reservation,
@@ -56,16 +55,9 @@ export class ArrayConnection implements Connection {
     delay: true,
     moments: true,
     reserve: true,
-    renew: false,
-    counts: true,
     exactCounts: true,
     order: true,
     requeue: true,
-    clear: true,
-    peek: false,
-    failed: false,
-    locks: false,
-    control: false,
   };
   readonly #now: () => number;
   readonly #queues = new Map<string, ArrayQueue>();
@@ -134,39 +126,29 @@ export class ArrayConnection implements Connection {
     return results;
   }
 
-  async renew(): Promise<never> {
-    this.#checkOpen('renew');
-    throw new CapabilityError(this.name, this.driver, 'renew');
-  }
-
-  async counts(queue: string): Promise<Counts> {
-    this.#checkOpen('counts');
-    const { waiting, reserved } = this.#queue(queue);
-    const ready = waiting.filter(({ due }) => due <= this.#now()).length;
-    return { ready, delayed: waiting.length - ready, reserved: reserved.size };
-  }
-
-  async clear(queue: string): Promise<number> {
-    this.#checkOpen('clear');
-    const { waiting, reserved } = this.#queue(queue);
-    this.#queues.set(queue, { waiting: [], reserved: new Set() });
-    return waiting.length + reserved.size;
-  }
-
-  async peek(): Promise<never> {
-    this.#checkOpen('peek');
-    throw new CapabilityError(this.name, this.driver, 'peek');
-  }
+  readonly queues: Queues = {
+    names: async () => {
+      this.#checkOpen('queues.names');
+      return [...this.#queues.keys()];
+    },
+    counts: async (queue) => {
+      this.#checkOpen('queues.counts');
+      const { waiting, reserved } = this.#queue(queue);
+      const ready = waiting.filter(({ due }) => due <= this.#now()).length;
+      return { ready, delayed: waiting.length - ready, reserved: reserved.size };
+    },
+    clear: async (queue) => {
+      this.#checkOpen('queues.clear');
+      const { waiting, reserved } = this.#queue(queue);
+      this.#queues.set(queue, { waiting: [], reserved: new Set() });
+      return waiting.length + reserved.size;
+    },
+  };
 
   /** The clock by which jobs become ready. A store on another machine returns the time of that machine. */
   async now(): Promise<number> {
     this.#checkOpen('now');
     return this.#now();
-  }
-
-  async queues(): Promise<readonly string[]> {
-    this.#checkOpen('queues');
-    return [...this.#queues.keys()];
   }
 
   async diagnose() {

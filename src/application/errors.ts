@@ -91,11 +91,11 @@ export const managerClosed = defineError('E_MANAGER_CLOSED', () => ({
     'resolved.)',
 }));
 
-/** A driver of the user's has the members of 0.1.0. */
+/** A driver of the user's has members or flags of an older version. */
 export const olderDriver = defineError('E_OLDER_DRIVER', (name: string, driver: string, member: string) => ({
   message:
-    `The connection '${name}' of the driver '${driver}' is made for an older Onqueue: it has '${member}', and no 'exchange', which ` +
-    'settles, reserves and waits in one call. docs/connections.md shows the change, under "From an older driver".',
+    `The connection '${name}' of the driver '${driver}' is made for an older Onqueue: it has '${member}', which has a different ` +
+    'place or form now. docs/connections.md shows the change, under "From an older driver".',
   facts: { name, driver, member },
 }));
 

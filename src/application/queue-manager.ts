@@ -31,7 +31,7 @@ import type { ChosenBatch } from '../job/pending';
 import { GuardedLogger, type Logger } from '../base/logger';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { FAILED_KEYS, type Configuration, type FailedConfig } from './configuration/configuration';
-import type { Drivers, Connector, Connectors } from '../connections/driver';
+import { olderMemberOf, type Drivers, type Connector, type Connectors } from '../connections/driver';
 import { noRecords } from '../operations/errors';
 import { isSyncRunner, type Connection, type SyncRunner } from '../connections/contract';
 import {
@@ -61,9 +61,6 @@ import type { PendingSchedule } from '../schedule/schedule';
 import { Schedules } from '../schedule/schedules';
 import { QueueMonitors } from '../operations/figures/queue-sampler';
 import { Shutdown, type Closable } from './shutdown';
-
-/** What a driver of 0.1.0 had in place of `exchange`. */
-const OLDER_MEMBERS = ['reserve', 'settle', 'settleAndReserve', 'waiter'];
 
 /** The parts of a manager. */
 export interface QueueEnvironment {
@@ -221,7 +218,7 @@ export class QueueManager implements DispatchApplication {
     const driver = inRootContext(() => connector(connections[name] ?? { driver: 'sync' }, context), this);
     // Settings and failed jobs are found by this name.
     if (driver.name !== name) throw misnamedConnection(name, driver.name, settings.driver);
-    const older = OLDER_MEMBERS.find((member) => driver.exchange === undefined && member in driver);
+    const older = olderMemberOf(driver);
     if (older !== undefined) throw olderDriver(name, settings.driver, older);
     this.#drivers.set(name, driver);
     // Logs a store that nobody chose, on its first use. `sync` is not a store.
@@ -409,7 +406,7 @@ function checkRoute(loaded: LoadedConfiguration, job: Class, connection: string)
 }
 
 function keepingRecords(connection: Connection): OperationsConnection | undefined {
-  return connection.capabilities.operations === true ? (connection as OperationsConnection) : undefined;
+  return connection.records !== undefined ? (connection as OperationsConnection) : undefined;
 }
 
 function added<T>(set: Set<T>, value: T): () => void {

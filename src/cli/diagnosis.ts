@@ -143,7 +143,7 @@ function diagnoseProduction({ driver, address }: Connection): string | undefined
 const MANY_FAILED = 1000;
 
 async function diagnoseFailed(manager: QueueManager, driver: Connection, subject: string): Promise<Diagnosis[]> {
-  const count = driver.standsFor === undefined ? ((await driver.failed?.count()) ?? 0) : 0;
+  const count = driver.failover === undefined ? ((await driver.failed?.count()) ?? 0) : 0;
   if (count < MANY_FAILED) return [];
   const { keptFailures } = manager;
   const end = keptFailures === Infinity ? '' : `; only the newest ${keptFailures} of each queue are kept`;

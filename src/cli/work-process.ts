@@ -251,14 +251,13 @@ async function waitingElsewhereRemark(
   work: Work,
 ): Promise<string | undefined> {
   const driver = manager.driver(work.connection);
-  if (!driver.capabilities.counts) return undefined;
   const mine = new Set(jobs.filter(({ connection }) => connection === work.connection).map(({ queue }) => queue));
-  const others = (await driver.queues()).filter((queue) => mine.has(queue) && !work.queues.includes(queue));
+  const others = (await driver.queues.names()).filter((queue) => mine.has(queue) && !work.queues.includes(queue));
   const pauses = others.length > 0 ? ((await driver.control?.paused()) ?? []) : [];
   const paused = new Set(pauses.map(({ queue }) => queue));
   const waiting: { readonly queue: string; readonly ready: number }[] = [];
   for (const queue of others.filter((name) => !paused.has(name)).slice(0, MOST_QUEUES)) {
-    const { ready } = await driver.counts(queue);
+    const { ready } = await driver.queues.counts(queue);
     if (ready > 0) waiting.push({ queue, ready });
   }
   if (waiting.length === 0) return undefined;

@@ -10,6 +10,7 @@ import type { Logger } from '../base/logger';
 import type { Counters } from '../payload/counters';
 import type { EntityAdapter } from '../payload/entities';
 import type { Chain, ChainLink } from '../payload/chain';
+import type { RecordStore } from './record-store';
 import type { Connection, Reservation, Settlement } from './contract';
 import type { FailedStore } from './failed-store';
 import type { Onward } from './entries';
@@ -66,10 +67,8 @@ export interface HistoryConfig {
   readonly sourceLines?: boolean | undefined;
 }
 
-/** A connection with the capability `operations`. */
-export type OperationsConnection = Connection & {
-  readonly [Part in 'find' | 'pushOnce' | 'records']-?: NonNullable<Connection[Part]>;
-};
+/** A connection that keeps records. */
+export type OperationsConnection = Connection & { readonly records: RecordStore };
 
 /** The one view of an application. What a dispatch needs more is in `DispatchApplication`. */
 export interface Application {

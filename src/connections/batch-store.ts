@@ -77,6 +77,11 @@ export interface BatchState {
 /** Why a store took no more jobs for a batch. */
 export type BatchEnd = 'finished' | 'cancelled' | 'unknown';
 
+/**
+ * Batches are counted in the step that pushes their jobs and in the step that ends them in any way; jobs that follow a job of a
+ * batch join before that job leaves. All are in one queue if `follows` reaches no other. Jobs of a cancelled batch are handed
+ * out as cancelled. The retry of a failed job withdraws the cancellation. A store of batches needs `keys`.
+ */
 export interface BatchStore {
   /**
    * @param queue the queue of one of its jobs, for stores that keep the batches of each queue apart; absent: all queues are

@@ -11,6 +11,147 @@ import type { FailedLink } from '../job/job-context';
 import type { Counters } from '../payload/counters';
 import type { Ties } from '../payload/ties';
 
+export interface Connection {
+  /** Its name in the configuration. */
+  readonly name: string;
+  readonly driver: string;
+  /** The absolute path or address of the store, for display: never with a password. */
+  readonly address: string;
+  readonly capabilities: Capabilities;
+  /**
+   * The store has not answered a call within its deadline, and the driver keeps asking. A worker that waits for such a call
+   * is not stuck. Absent: the driver does not say.
+   */
+  readonly isAway?: boolean | undefined;
+  /** How many calls may be under way at once. Absent: one of each kind. */
+  readonly atOnce?: AtOnce | undefined;
+
+  /**
+   * Resolves when the store has confirmed all entries. All entries of one call go in, in order, or a later call says which
+   * did. Returns what happened to each, in order; undefined: all were queued. An entry whose key is held, even by an earlier
+   * entry, stays out. A debounced entry also replaces an earlier entry. Entries of a batch all belong to the same batch, and
+   * fit in one call.
+   *
+   * @param begins a batch that begins in this step; there may be no entries
+   * @throws E_BATCH_ENDED their batch takes no more jobs; nothing was written
+   */
+  push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void>;
+  /**
+   * Settles, then reserves what is wanted, in one round trip if the store can. If its queues are spread over servers, a silent
+   * one holds up the others for half of the deadline at most.
+   *
+   * @throws QueueUnavailableError the store is away, and has to be asked again; then no settlement may be taken as written,
+   *   and nothing was reserved. Any other error counts as a refusal of what was sent: then each settlement is sent by itself,
+   *   so that one that is refused for good does not hold up the others
+   */
+  exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled>;
+  /** Renews each lease to `lease` seconds from now. One result for each, in order. Absent: a job stays with its holder. */
+  renew?(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]>;
+  /** Closes everything that the connection holds open, within a deadline. May be called at any time, any number of times. */
+  close(): Promise<void>;
+
+  /**
+   * The time by the store's clock, which judges all moments. May be computed from an answer of the last minute. Absent: it
+   * has no clock, or does not tell, and ours is used.
+   */
+  readonly now?: (() => Promise<Milliseconds>) | undefined;
+  /**
+   * Pushes within a transaction that the user has begun in the same store: the jobs exist once it is committed. Undefined if
+   * the driver does not know this kind of transaction. Absent: the store cannot do so.
+   */
+  within?(transaction: unknown): Pick<Connection, 'push'> | undefined;
+
+  readonly queues: Queues;
+  /** Its own failed jobs, each written in the step that removes the reservation. */
+  readonly failed?: FailedStore | undefined;
+  /** Absent: failed jobs need a failed store, here or on another connection. */
+  readonly buried?: Buried | undefined;
+  readonly locks?: LockStore | undefined;
+  /** Absent: it takes no entries with unique or debounce keys, which are refused before they are sent. */
+  readonly keys?: KeyStore | undefined;
+  /** Absent: it takes no entries of batches. */
+  readonly batches?: BatchStore | undefined;
+  /** Absent: jobs cannot be cancelled, queues not paused, and workers not told to restart. */
+  readonly control?: Control | undefined;
+  /** Needs `keys` and `queues.find`. Absent: schedules, results and histories of its jobs are kept on another connection. */
+  readonly records?: RecordStore | undefined;
+
+  /**
+   * How another thread reaches the same store, to keep leases while the event loop stands still. `null`: not at all, because
+   * the store is in this very thread. Absent: the driver does not say.
+   */
+  readonly threadAccess?: ThreadAccess | null | undefined;
+  /** The tables of the store, if somebody has to create them. */
+  readonly migrations?: Migrations | undefined;
+  /** It keeps nothing itself but stands for another connection, and lists over all connections omit it. */
+  readonly failover?: Failover | undefined;
+  /** What `onqueue check` prints about this store. */
+  diagnose(): Promise<readonly Diagnosis[]>;
+}
+
+export interface AtOnce {
+  /**
+   * Calls of one worker: the store works on one while the jobs of another run. More may still come, and wait for each other.
+   */
+  readonly calls?: number | undefined;
+  /** Pushes to a queue that are still written in the order of their calls. */
+  readonly pushes?: number | undefined;
+}
+
+export interface Failover {
+  /** The connection whose store it uses. */
+  readonly first: Connection;
+  /** The name of the connection that takes its jobs while those before it take none. Undefined: the first one takes them. */
+  readonly standIn: string | undefined;
+}
+
+/** The queues of a store, and the jobs that wait or run in them. */
+export interface Queues {
+  /** Those that were ever pushed to and not forgotten. */
+  names(): Promise<readonly string[]>;
+  counts(queue: string): Promise<Counts>;
+  /** Removes ready, delayed and reserved jobs; returns how many. Failed jobs stay. */
+  clear?(queue: string): Promise<number>;
+  /**
+   * The first `limit` jobs of a state, in the order in which they come up. Changes nothing. A page may have fewer (100 jobs
+   * or 1 MiB, but always one while there are any); jobs that come and go between two pages may be missed or shown twice.
+   *
+   * @param after the `place` of a job of the previous page
+   */
+  peek?(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]>;
+  /**
+   * Where the job with this id waits or runs, in this queue or in any. `unseen`: it was not found within the limited search of a
+   * store. Undefined: it does not exist.
+   */
+  find?(id: string, queue?: string): Promise<PlacedJob | 'unseen' | undefined>;
+  /** Forgets a queue, its name and its pause; false if it has jobs, also failed ones, or is not known. Absent: it keeps no names. */
+  forget?(queue: string): Promise<boolean>;
+}
+
+/**
+ * What a driver promises of the members that it has. Whatever else it can do is a member of its own, or is not there. Asking
+ * for something that it lacks is a `CapabilityError`.
+ */
+export interface Capabilities {
+  /** Jobs can be delayed. */
+  readonly delay: boolean;
+  /** Takes `dueAt`, and judges it by its store's clock. Absent: no; it gets delays computed with `now()`. */
+  readonly moments?: boolean | undefined;
+  /** Jobs can be reserved by a worker. `sync` and `null` cannot. */
+  readonly reserve: boolean;
+  /** Counts are exact. Otherwise they are estimates, which may lag behind by minutes. */
+  readonly exactCounts: boolean;
+  /** Jobs come out in the order in which they were pushed. */
+  readonly order: boolean;
+  /** Released and due jobs go to the tail of their queue; jobs of a silent holder to the head. */
+  readonly requeue: boolean;
+  /**
+   * Takes the `next` of a settlement in the step that writes it: for any of its queues, or only for the job's own `queue`,
+   * because its queues are spread over servers. Absent: no; the jobs that follow are pushed before the outcome is written.
+   */
+  readonly follows?: boolean | 'queue' | undefined;
+}
+
 /** One payload on its way into a queue. */
 export interface Entry {
   /** The whole JSON text; well-formed Unicode. */
@@ -22,7 +163,7 @@ export interface Entry {
   /** Refuse it with `DuplicatePayloadError` if a delayed job has the very same text: set by `laterRaw`, which cannot alter texts. */
   readonly distinct?: boolean | undefined;
   /**
-   * Its ties as long as it exists; its text has them as well. A unique key only if the driver has `ties`, and never for a
+   * Its ties as long as it exists; its text has them as well. A unique key only if the driver has `keys`, and never for a
    * follow-up; a batch only if the driver has `batches`.
    */
   readonly ties?: Ties | undefined;
@@ -91,7 +232,7 @@ export type Settlement =
        * with a `delay` of 0. A store without `requeue` puts it as near to its place as it can.
        */
       readonly front?: boolean | undefined;
-      /** Nobody here knows the job: it gives up its unique key. See `ties`. */
+      /** Nobody here knows the job: it gives up its unique key. See `KeyStore`. */
       readonly frees?: boolean | undefined;
       /** The counters it goes back with, made by `afterFreeRelease`, `afterFailedAttempt`, … in `payload/counters.ts`. */
       readonly counters: Counters;
@@ -172,64 +313,6 @@ export interface Settled {
   readonly reply: ReserveReply;
 }
 
-/** What a driver can do. Asking for something it lacks is a `CapabilityError`. */
-export interface Capabilities {
-  /** Jobs can be delayed. */
-  readonly delay: boolean;
-  /** Takes `dueAt`, and judges it by its store's clock. Absent: no; it gets delays computed with `now()`. */
-  readonly moments?: boolean | undefined;
-  /** Jobs can be reserved by a worker. `sync` and `null` cannot. */
-  readonly reserve: boolean;
-  /** Leases can be renewed while a job runs. */
-  readonly renew: boolean;
-  /** Jobs are counted by state. */
-  readonly counts: boolean;
-  /** Counts are exact. Otherwise they are estimates, which may lag behind by minutes. */
-  readonly exactCounts: boolean;
-  /** Jobs come out in the order in which they were pushed. */
-  readonly order: boolean;
-  /** Released and due jobs go to the tail of their queue; jobs of a silent holder to the head. */
-  readonly requeue: boolean;
-  readonly clear: boolean;
-  readonly peek: boolean;
-  /** Has its own failed store, written in the transaction that removes the reservation. */
-  readonly failed: boolean;
-  readonly locks: boolean;
-  /**
-   * Takes the `next` of a settlement in the step that writes it: for any of its queues, or only for the job's own `queue`,
-   * because its queues are spread over servers. Absent: no; the jobs that follow are pushed before the outcome is written.
-   */
-  readonly follows?: boolean | 'queue' | undefined;
-  /**
-   * Takes the `ties` of an entry. A unique key has one holder at a time, which is in the store. The push takes the key, and
-   * the very step that ends the job in any way frees it, or, with `until: 'start'`, the step that reserves the job. In that
-   * case a release that costs no try (its `releases` has grown) and the end of a lease take it again, if it is free. A release
-   * with `frees` frees it; if it is held until the end, without `for`, the next reserve takes it again, if it is free. Only its
-   * holder frees a key, and after `for` another job may take it.
-   *
-   * For each debounce key one job waits at a time. The push of another removes it in the same step, if it waits in that
-   * queue, is not due yet and was never reserved. The new job becomes ready after its own delay, but no later than `longest`
-   * after the first of the jobs that replaced each other. A job that no longer waits there is in nobody's way, whatever
-   * happened to it.
-   *
-   * Absent: no; such entries are refused before they are sent.
-   */
-  readonly ties?: boolean | undefined;
-  /**
-   * Keeps batches, and takes entries that belong to one. They are counted in the step that pushes them and in the step that
-   * ends them in any way; jobs that follow a job of a batch join before that job leaves. All are in one queue if
-   * `follows` reaches no other. Jobs of a cancelled batch are handed out as cancelled. The retry of a failed job withdraws the cancellation.
-   * Needs `pushOnce`. Absent: no.
-   */
-  readonly batches?: boolean | undefined;
-  /** Jobs can be cancelled, queues paused, and workers told to restart. */
-  readonly control: boolean;
-  /** Has `find`, `pushOnce` and `records`, and its `peek` can continue after a place. Absent: no. */
-  readonly operations?: boolean | undefined;
-  /** `records` has a `wake`, which notifies those who wait for a result. Absent: no; they poll. */
-  readonly recordWake?: boolean | undefined;
-}
-
 /**
  * Failed jobs that a store sets aside and cannot list, as beanstalkd buries them. If no connection keeps failed jobs,
  * `settle` puts them there.
@@ -265,117 +348,7 @@ export interface ThreadAccess {
 }
 
 /** What the thread does with the store. */
-export type StoreThread = Pick<Connection, 'exchange' | 'renew' | 'close'>;
-
-export interface Connection {
-  /** Its name in the configuration. */
-  readonly name: string;
-  readonly driver: string;
-  /** The absolute path or address of the store, for display: never with a password. */
-  readonly address: string;
-  readonly capabilities: Capabilities;
-  /**
-   * The store has not answered a call within its deadline, and the driver keeps asking. A worker that waits for such a call
-   * is not stuck. Absent: the driver does not say.
-   */
-  readonly isAway?: boolean | undefined;
-  /**
-   * How many calls of one worker it carries at once: the store works on one while the jobs of another run. Absent: one. More
-   * calls may still come, and wait for each other.
-   */
-  readonly callsAtOnce?: number | undefined;
-  /** How many pushes to a queue may be under way and still be written in the order of their calls. Absent: one. */
-  readonly pushesAtOnce?: number | undefined;
-
-  /**
-   * Resolves when the store has confirmed all entries. All entries of one call go in, in order, or a later call says which
-   * did. Returns what happened to each, in order; undefined: all were queued. An entry whose key is held, even by an earlier
-   * entry, stays out. A debounced entry also replaces an earlier entry. Entries of a batch all belong to the same batch, and
-   * fit in one call.
-   *
-   * @param begins a batch that begins in this step; there may be no entries
-   * @throws E_BATCH_ENDED their batch takes no more jobs; nothing was written
-   */
-  push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void>;
-  /**
-   * Settles, then reserves what is wanted, in one round trip if the store can. If its queues are spread over servers, a silent
-   * one holds up the others for half of the deadline at most.
-   *
-   * @throws QueueUnavailableError the store is away, and has to be asked again; then no settlement may be taken as written,
-   *   and nothing was reserved. Any other error counts as a refusal of what was sent: then each settlement is sent by itself,
-   *   so that one that is refused for good does not hold up the others
-   */
-  exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled>;
-  /** Renews each lease to `lease` seconds from now. One result for each, in order. */
-  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]>;
-  counts(queue: string): Promise<Counts>;
-  /** Removes ready, delayed and reserved jobs; returns how many. Failed jobs stay. */
-  clear(queue: string): Promise<number>;
-  /**
-   * The first `limit` jobs of a state, in the order in which they come up. Changes nothing. With `operations`, a page may
-   * have fewer (100 jobs or 1 MiB, but always one while there are any); jobs that come and go between two pages may be
-   * missed or shown twice.
-   *
-   * @param after the `place` of a job of the previous page
-   */
-  peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]>;
-  /**
-   * Where the job with this id waits or runs, in this queue or in any. `unseen`: it was not found within the limited search of a
-   * store. Undefined: it does not exist.
-   */
-  readonly find?: ((id: string, queue?: string) => Promise<PlacedJob | 'unseen' | undefined>) | undefined;
-  /**
-   * Pushes jobs, which fit in one call, unless this key was used before. The key counts as used even if all of them were
-   * refused because of their unique keys, or if there are none. Its moment is judged by the store's clock.
-   *
-   * @throws E_BATCH_ENDED their batch has finished or is unknown; nothing was written
-   */
-  readonly pushOnce?: ((page: PageToPush, once: Once) => Promise<PushedOnce>) | undefined;
-  /** The queues that were ever pushed to and not forgotten. */
-  queues(): Promise<readonly string[]>;
-  /** Forgets a queue, its name and its pause; false if it has jobs, also failed ones, or is not known. Absent: it keeps no names. */
-  readonly forget?: ((queue: string) => Promise<boolean>) | undefined;
-  /**
-   * The time by the store's clock, which judges all moments. May be computed from an answer of the last minute. Absent: it
-   * has no clock, or does not tell, and ours is used.
-   */
-  readonly now?: (() => Promise<Milliseconds>) | undefined;
-  readonly failed?: FailedStore | undefined;
-  /** Absent: failed jobs need a failed store, here or on another connection. */
-  readonly buried?: Buried | undefined;
-  readonly locks?: LockStore | undefined;
-  readonly batches?: BatchStore | undefined;
-  readonly control?: Control | undefined;
-  readonly records?: RecordStore | undefined;
-  /**
-   * Checks that unique keys and batches agree with the jobs, and repairs them, as if missing jobs had been removed by
-   * `clear`: a batch without jobs ends. Workers may run meanwhile. Absent: nothing here can get out of step by hand.
-   */
-  readonly recount?: ((options: RecountOptions) => Promise<readonly Finding[]>) | undefined;
-  /**
-   * How another thread reaches the same store, to keep leases while the event loop stands still. `null`: not at all, because
-   * the store is in this very thread. Absent: the driver does not say.
-   */
-  readonly threadAccess?: ThreadAccess | null | undefined;
-  /** The tables of the store, if somebody has to create them. */
-  readonly migrations?: Migrations | undefined;
-  /**
-   * Pushes within a transaction that the user has begun in the same store: the jobs exist once it is committed. Undefined if
-   * the driver does not know this kind of transaction. Absent: the store cannot do so.
-   */
-  within?(transaction: unknown): Pick<Connection, 'push'> | undefined;
-  /** The connection whose store this one uses: it keeps nothing itself, and lists over all connections omit it. */
-  readonly standsFor?: Connection | undefined;
-  /**
-   * For a failover: the name of the connection that takes its jobs while those before it take none. Undefined: the first one
-   * takes them.
-   */
-  readonly standIn?: string | undefined;
-  /** What `onqueue check` prints about this store. */
-  diagnose(): Promise<readonly Diagnosis[]>;
-  /** Closes everything that the connection holds open, within a deadline. May be called at any time, any number of times. */
-  close(): Promise<void>;
-}
+export type StoreThread = Required<Pick<Connection, 'exchange' | 'renew' | 'close'>>;
 
 /** How many jobs of a queue wait or run. */
 export interface Counts {
@@ -388,11 +361,12 @@ export type WaitingState = keyof Counts;
 
 export const WAITING_STATES = ['ready', 'delayed', 'reserved'] as const satisfies readonly WaitingState[];
 
+/** A job that is shown. */
 export interface PeekedJob {
   readonly payload: Buffer;
   /** Milliseconds since 1970: when a delayed job becomes ready, or a reserved job's lease ends. */
   readonly at?: number | undefined;
-  /** The place after which `peek` continues. Only if the driver has `operations`; nobody else reads it. */
+  /** The place after which `peek` continues. Nobody else reads it. */
   readonly place?: string | undefined;
 }
 
@@ -423,6 +397,34 @@ export interface Once {
   readonly key: string;
   /** The key is kept until this moment; after it, nothing is pushed. 0: it is only looked for. */
   readonly until: Milliseconds;
+}
+
+/**
+ * Keys in a store, for which jobs are pushed once, or wait, or run only once at a time.
+ *
+ * A unique key (in the `ties` of an entry) has one holder at a time, which is in the store. The push takes the key, and the
+ * very step that ends the job in any way frees it, or, with `until: 'start'`, the step that reserves the job. In that case a
+ * release that costs no try (its `releases` has grown) and the end of a lease take it again, if it is free. A release with
+ * `frees` frees it; if it is held until the end, without `for`, the next reserve takes it again, if it is free. Only its holder
+ * frees a key, and after `for` another job may take it.
+ *
+ * For each debounce key one job waits at a time. The push of another removes it in the same step, if it waits in that queue,
+ * is not due yet and was never reserved. The new job becomes ready after its own delay, but no later than `longest` after the
+ * first of the jobs that replaced each other. A job that no longer waits there is in nobody's way, whatever happened to it.
+ */
+export interface KeyStore {
+  /**
+   * Pushes jobs, which fit in one call, unless this key was used before. The key counts as used even if all of them were
+   * refused because of their unique keys, or if there are none. Its moment is judged by the store's clock.
+   *
+   * @throws E_BATCH_ENDED their batch has finished or is unknown; nothing was written
+   */
+  pushOnce(page: PageToPush, once: Once): Promise<PushedOnce>;
+  /**
+   * Checks that unique keys and batches agree with the jobs, and repairs them, as if missing jobs had been removed by
+   * `clear`: a batch without jobs ends. Workers may run meanwhile. Absent: nothing here can get out of step by hand.
+   */
+  recount?(options: RecountOptions): Promise<readonly Finding[]>;
 }
 
 /** Something in a store that disagrees with its jobs: somebody has removed jobs, or their keys, by hand. */

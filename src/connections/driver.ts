@@ -1,6 +1,6 @@
 /**
- * What is known about one of our drivers before it is loaded: its configuration keys, the capabilities of its stores, and
- * how to load it. The configuration check, errors and the tables in the documentation use only this, so that a new driver is
+ * What is known about one of our drivers before it is loaded: its configuration keys, what its stores can do, and how to
+ * load it. The configuration check, errors and the tables in the documentation use only this, so that a new driver is
  * a folder with a `driver.ts`, and an entry in `built-in.ts`.
  */
 import type { Capabilities, Connection } from './contract';
@@ -32,12 +32,10 @@ export interface Driver<Config extends ConnectionConfig = ConnectionConfig> {
   readonly keys: KeysOf<Config>;
   /** Problems of a configuration whose values are each valid, with the key at fault. */
   problems?(this: void, config: Readonly<Record<string, unknown>>): Iterable<readonly [key: string, problem: string]>;
-  /** The key that names the connections it stands in front of: it has the capabilities of the first one. */
+  /** The key that names the connections it stands in front of: it can do what the first one can. */
   readonly members?: string;
-  /** The capabilities of each of its stores, by the names used in the documentation. Empty: see `members`. */
-  readonly stores: Readonly<Record<string, Capabilities>>;
-  /** Its connections have `within`. */
-  readonly transactions?: true;
+  /** Its stores, by the names used in the documentation. Empty: see `members`. */
+  readonly stores: Readonly<Record<string, Store>>;
   /** Why its connections cannot be members of a failover, to follow the connection's name. Absent: they can. */
   readonly noMember?: string;
   /** It discards jobs, so it is never suggested for a mistyped driver name. */
@@ -46,8 +44,53 @@ export interface Driver<Config extends ConnectionConfig = ConnectionConfig> {
   connect(this: void, config: Config, context: ConnectorContext): Connection;
 }
 
-/** A capability; `transactions` if the driver has `within`. */
-export type Capability = keyof Capabilities | 'transactions';
+/** The members that a connection may lack. */
+const MEMBERS = {
+  renew: (connection) => connection.renew,
+  clear: ({ queues }) => queues.clear,
+  peek: ({ queues }) => queues.peek,
+  find: ({ queues }) => queues.find,
+  failed: ({ failed }) => failed,
+  locks: ({ locks }) => locks,
+  keys: ({ keys }) => keys,
+  batches: ({ batches }) => batches,
+  control: ({ control }) => control,
+  records: ({ records }) => records,
+  recordWake: ({ records }) => records?.wake,
+  transactions: (connection) => connection.within,
+} satisfies Readonly<Record<string, (connection: Connection) => unknown>>;
+
+type Member = keyof typeof MEMBERS;
+
+/** What a connection may lack: a promise, or a member. */
+export type Capability = keyof Capabilities | Member;
+
+/** What a store can do. */
+export interface Store {
+  readonly capabilities: Capabilities;
+  /** The members that its connections lack. */
+  readonly lacks: readonly Member[];
+}
+
+const isMember = (capability: Capability): capability is Member => Object.hasOwn(MEMBERS, capability);
+
+export function isAble(connection: Connection, capability: Capability): boolean {
+  if (isMember(capability)) return MEMBERS[capability](connection) !== undefined;
+  return Boolean(connection.capabilities[capability]);
+}
+
+/** Flags of older versions, besides those that are members now. */
+const OLDER_FLAGS = ['counts', 'ties', 'operations', 'wake'];
+
+/** What a driver of the user's has of an older version, by name. Undefined if it is made for this one. */
+export function olderMemberOf(connection: Connection): string | undefined {
+  const { exchange, capabilities, queues } = connection;
+  const ofCalls = ['reserve', 'settle', 'settleAndReserve', 'waiter'].find((name) => name in connection);
+  if (exchange === undefined && ofCalls !== undefined) return ofCalls;
+  const flag = [...Object.keys(MEMBERS), ...OLDER_FLAGS].find((name) => name in capabilities);
+  if (flag !== undefined) return `capabilities.${flag}`;
+  return typeof queues === 'function' ? 'queues()' : undefined;
+}
 
 const known = new Map<unknown, Driver>();
 
@@ -64,16 +107,14 @@ export function driverNamed(name: unknown): Driver | undefined {
 /** Whether a driver hands jobs to workers, or might: it is not ours, or depends on its `members`. */
 export function keepsJobs(name: string): boolean {
   const stores = Object.values(known.get(name)?.stores ?? {});
-  return stores.length === 0 || stores.some(({ reserve }) => reserve);
+  return stores.length === 0 || stores.some(({ capabilities }) => capabilities.reserve);
 }
 
 /** Our drivers that keep jobs and have the capability, for at least one of their stores. */
 export function driversWith(capability: Capability): readonly string[] {
-  const able = [...known.values()].filter(({ stores, transactions }) =>
-    capability === 'transactions'
-      ? transactions === true
-      : Object.values(stores).some((store) => store.reserve && store[capability] === true),
-  );
+  const isAbleStore = ({ capabilities, lacks }: Store): boolean =>
+    capabilities.reserve && (isMember(capability) ? !lacks.includes(capability) : capabilities[capability] === true);
+  const able = [...known.values()].filter(({ stores }) => Object.values(stores).some(isAbleStore));
   return able.map(({ name }) => name);
 }
 
@@ -126,56 +167,25 @@ export type Connector<Config = Drivers[keyof Drivers]> = (config: Config, contex
 /** The connectors of our own drivers, each with its configuration. */
 export type Connectors = { readonly [Driver in keyof Drivers]?: Connector<Drivers[Driver]> };
 
-/** Lacks nothing. */
+/** Promises everything. */
 export const ALL_CAPABLE: Capabilities = {
   delay: true,
   moments: true,
   reserve: true,
-  renew: true,
-  counts: true,
   exactCounts: true,
   order: true,
   requeue: true,
-  clear: true,
-  peek: true,
-  failed: true,
-  locks: true,
   follows: true,
-  ties: true,
-  batches: true,
-  control: true,
-  operations: true,
-  recordWake: true,
 };
 
-/** Hands out jobs, and keeps nothing else. */
-export const JOBS_ALONE: Capabilities = {
-  ...ALL_CAPABLE,
-  moments: false,
-  requeue: false,
-  peek: false,
-  failed: false,
-  locks: false,
-  follows: false,
-  ties: false,
-  batches: false,
-  control: false,
-  operations: false,
-  recordWake: false,
+/** A store that hands out jobs, and keeps nothing else. */
+export const JOBS_ALONE: Store = {
+  capabilities: { ...ALL_CAPABLE, moments: false, requeue: false, follows: false },
+  lacks: ['peek', 'find', 'failed', 'locks', 'keys', 'batches', 'control', 'records', 'recordWake', 'transactions'],
 };
 
-/** Keeps no jobs. */
-export const STORELESS: Capabilities = {
-  delay: false,
-  reserve: false,
-  renew: false,
-  counts: true,
-  exactCounts: true,
-  order: false,
-  requeue: false,
-  clear: false,
-  peek: false,
-  failed: false,
-  locks: false,
-  control: false,
+/** What keeps no jobs. */
+export const STORELESS: Store = {
+  capabilities: { delay: false, reserve: false, exactCounts: true, order: false, requeue: false },
+  lacks: ['renew', ...JOBS_ALONE.lacks.filter((member) => member !== 'peek')],
 };

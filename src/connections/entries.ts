@@ -69,9 +69,9 @@ export async function sendOnward(application: Application, onward: Onward, key?:
 /** False if nothing was pushed, now or before. */
 async function pushedOnce(target: Connection, page: PageToPush, key: string, { clock }: Application): Promise<boolean> {
   // A failover keeps keys only in its first connection, and that may be away.
-  if (target.pushOnce === undefined || target.standsFor !== undefined) return false;
+  if (target.keys === undefined || target.failover !== undefined) return false;
   const now = (await target.now?.()) ?? clock.now();
-  return (await target.pushOnce(page, { key, until: now + KEPT * 1000 })) !== 'late';
+  return (await target.keys.pushOnce(page, { key, until: now + KEPT * 1000 })) !== 'late';
 }
 
 export interface FollowUpPlace {

@@ -59,26 +59,26 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   moments: 'judge moments by the clock of its store',
   reserve: 'hand jobs to a worker',
   renew: 'renew leases',
-  counts: 'count jobs by state',
   exactCounts: 'count jobs exactly',
   order: 'hand jobs out in the order in which they were pushed',
   requeue: 'put a returning job at the tail of its queue',
   clear: 'clear a queue',
   peek: 'show waiting jobs',
+  find: 'find jobs by their ids',
   failed: 'keep failed jobs',
   locks: 'hold locks',
   follows: 'write following jobs in the same step as an outcome',
-  ties: 'keep unique or debounced jobs',
+  keys: 'keep unique or debounced jobs',
   batches: 'keep batches',
   control: 'cancel jobs, pause queues or restart workers',
-  operations: 'find jobs by their ids or keep records',
+  records: 'keep records',
   recordWake: 'wake those who wait for a record',
   transactions: 'push within a transaction of yours',
 };
 
 /** Things that a connection without the capability cannot keep. */
 const KEPT: { readonly [C in Capability]?: string } = {
-  ties: 'unique or debounced jobs',
+  keys: 'unique or debounced jobs',
   batches: 'batches',
 };
 

@@ -52,11 +52,6 @@ export class Lookout {
   }
 }
 
-/** The connections whose queues are shown: those that can count their jobs. */
-export function watchedConnections(manager: QueueManager): readonly string[] {
-  return manager.connectionNames().filter((name) => manager.driver(name).capabilities.counts);
-}
-
 /** @param queue only this queue; default: all */
 export function snapshotOf(connection: string, { manager, lookout }: PageContext, queue?: string): Promise<Snapshot> {
   const queues = queue === undefined ? undefined : [queue];

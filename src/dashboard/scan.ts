@@ -12,7 +12,7 @@ import { neededField } from './errors';
 import { html, type Html } from './html';
 import { SHOWN_ELSEWHERE } from './job/data';
 import { dataText, excerptOf } from './parts/text';
-import { Budget, watchedConnections } from './readings';
+import { Budget } from './readings';
 import type { PageContext } from './view';
 
 /** Enough found jobs for one page. */
@@ -113,7 +113,7 @@ function shelvesOf({ manager }: PageContext, { queue, state }: Wanted, snapshot:
   const { connection, queues } = snapshot;
   const driver = manager.driver(connection);
   const isShown = (each: JobState): boolean =>
-    each === 'failed' ? manager.failed.storeFor(driver) !== undefined : driver.capabilities.peek;
+    each === 'failed' ? manager.failed.storeFor(driver) !== undefined : driver.queues.peek !== undefined;
   const states = ORDER.filter((each) => (state === undefined || each === state) && isShown(each));
   const named = queues.filter((one) => queue === undefined || one.queue === queue);
   return states.flatMap((each) =>
@@ -193,7 +193,7 @@ export const LONGEST_TEXT = 300;
 /** @throws E_DASHBOARD_QUERY, E_UNKNOWN_CONNECTION */
 export function wantedIn(query: URLSearchParams, manager: QueueManager): Wanted {
   const connection = query.get('connection') || undefined;
-  const connections = connection === undefined ? watchedConnections(manager) : [manager.settings(connection).name];
+  const connections = connection === undefined ? manager.connectionNames() : [manager.settings(connection).name];
   const state = query.get('state') || undefined;
   const text = query.get('text')?.trim() ?? '';
   if (text.length > LONGEST_TEXT) throw neededField('text');

@@ -110,7 +110,7 @@ export class Seal {
     if (batch?.openUntil === undefined) return;
     // Only a look: nothing is pushed so late.
     const isComplete =
-      (await connection.pushOnce!({ queue, entries: [] }, { key: pageKey(id, 'last'), until: 0 })) === 'before';
+      (await connection.keys!.pushOnce({ queue, entries: [] }, { key: pageKey(id, 'last'), until: 0 })) === 'before';
     if (isComplete) return void (await connection.batches?.seal(id, queue));
     const { name, pending, completed, failed, skipped } = batch;
     const { code, message } = batchIncomplete(id, pending + completed + failed + skipped, total);

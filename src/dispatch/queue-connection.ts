@@ -5,7 +5,7 @@ import { durationSeconds, type Duration, type Delay } from '../job/duration';
 import { invalidDuration } from '../job/errors';
 import type { ResultOf } from '../job/job';
 import { checkQueueName } from '../job/option-kinds';
-import type { Capabilities, Connection, Counts, CancelOptions, CancelResult, Control } from '../connections/contract';
+import type { Connection, Counts, CancelOptions, CancelResult, Control } from '../connections/contract';
 import type { ConnectionSettings } from '../connections/application';
 import { CapabilityError } from '../connections/errors';
 import { invalidListing } from '../operations/errors';
@@ -220,9 +220,8 @@ export class QueueConnection extends QueuePusher {
     return ready + delayed + reserved;
   }
 
-  /** @throws CapabilityError */
   async counts(queue: string = this.defaultQueue): Promise<Counts> {
-    return this.#able('counts').counts(queue);
+    return this.#driver().queues.counts(queue);
   }
 
   /**
@@ -260,7 +259,7 @@ export class QueueConnection extends QueuePusher {
    * The current state of the queues, and the workers on them, as `onqueue monitor` shows it. Takes up to three calls for each of
    * at most 100 queues.
    *
-   * @throws E_INVALID_LISTING, E_INVALID_QUEUE_NAME; CapabilityError the store does not count jobs
+   * @throws E_INVALID_LISTING, E_INVALID_QUEUE_NAME
    */
   async snapshot(options: SnapshotOptions = {}): Promise<Snapshot> {
     const { queues = [] } = options;
@@ -306,7 +305,9 @@ export class QueueConnection extends QueuePusher {
    * @throws CapabilityError
    */
   async clear(queue: string = this.defaultQueue): Promise<number> {
-    return this.#able('clear').clear(queue);
+    const { name, driver, queues } = this.#driver();
+    if (queues.clear === undefined) throw new CapabilityError(name, driver, 'clear');
+    return queues.clear(queue);
   }
 
   /**
@@ -318,7 +319,7 @@ export class QueueConnection extends QueuePusher {
    */
   async forget(queue: string): Promise<boolean> {
     checkQueueName(queue, 'queue of forget()', ONE_AT_A_TIME);
-    return (await this.#driver().forget?.(queue)) ?? false;
+    return (await this.#driver().queues.forget?.(queue)) ?? false;
   }
 
   /**
@@ -354,7 +355,7 @@ export class QueueConnection extends QueuePusher {
    */
   async pauseAll(options: PauseOptions = {}): Promise<string[]> {
     const [control, seconds] = [this.#control(), secondsOf(options)];
-    const queues = [...new Set([this.defaultQueue, ...(await this.#driver().queues())])].toSorted();
+    const queues = [...new Set([this.defaultQueue, ...(await this.#driver().queues.names())])].toSorted();
     for (const queue of queues) await control.pause(queue, seconds);
     return queues;
   }
@@ -401,15 +402,9 @@ export class QueueConnection extends QueuePusher {
   }
 
   #control(): Control {
-    const { control, driver } = this.#able('control');
-    if (control === undefined) throw new CapabilityError(this.name, driver, 'control');
+    const { control, name, driver } = this.#driver();
+    if (control === undefined) throw new CapabilityError(name, driver, 'control');
     return control;
-  }
-
-  #able(capability: keyof Capabilities): Connection {
-    const driver = this.#driver();
-    if (!driver.capabilities[capability]) throw new CapabilityError(this.name, driver.driver, capability);
-    return driver;
   }
 }
 

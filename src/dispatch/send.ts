@@ -20,7 +20,7 @@ import type { NewBatch } from '../connections/batch-store';
 import { notAJob } from '../job/errors';
 
 /** The receiver of jobs. */
-export type Target = Pick<Connection, 'push'> & Partial<Pick<Connection, 'driver' | 'pushesAtOnce'>> & TimedTarget;
+export type Target = Pick<Connection, 'push'> & Partial<Pick<Connection, 'driver' | 'atOnce' | 'keys'>> & TimedTarget;
 
 /** A job with its own push, which returns its id or an empty text. */
 interface OwnPush {
@@ -148,10 +148,9 @@ export function isOwn(parcel: Parcel): parcel is OwnPush {
 export function checkTies(jobs: readonly EncodedJob[], targetOf: () => Target): void {
   const tied = jobs.find(({ entry }) => entry.ties !== undefined);
   if (tied === undefined) return;
-  const { driver = '', capabilities } = targetOf();
+  const { driver = '', capabilities, keys } = targetOf();
   // A connection that keeps no jobs has none that could hold a key.
-  if (capabilities?.reserve === true && capabilities.ties !== true)
-    throw new CapabilityError(tied.connection, driver, 'ties');
+  if (capabilities?.reserve === true && keys === undefined) throw new CapabilityError(tied.connection, driver, 'keys');
 }
 
 /**
@@ -188,11 +187,12 @@ export function targetWithin(driver: Connection, transaction: unknown): Target {
   if (driver.within === undefined) throw new CapabilityError(driver.name, driver.driver, 'transactions');
   const within = driver.within(transaction);
   if (within === undefined) throw unknownTransaction(driver.name, transaction);
-  const { driver: name, capabilities, now } = driver;
+  const { driver: name, capabilities, keys, now } = driver;
   return {
     push: (queue, entries, begins) => within.push(queue, entries, begins),
     driver: name,
     capabilities,
+    keys,
     now: now && (() => now.call(driver)),
   };
 }
@@ -415,7 +415,7 @@ function takenOf(page: readonly EncodedJob[], error: unknown): readonly EncodedJ
 function mostOf(targetOf: () => Target): { readonly jobs: number; readonly atOnce: number } {
   try {
     const target = targetOf();
-    return { jobs: runsJobs(target) ? 1 : MOST_JOBS, atOnce: target.pushesAtOnce ?? 1 };
+    return { jobs: runsJobs(target) ? 1 : MOST_JOBS, atOnce: target.atOnce?.pushes ?? 1 };
   } catch {
     // The push will report the error.
     return { jobs: MOST_JOBS, atOnce: 1 };

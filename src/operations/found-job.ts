@@ -92,7 +92,7 @@ export async function findJob(
   id: string,
   queue?: string,
 ): Promise<FoundJob> {
-  return foundJob(connection, application, id, queue, await connection.find?.(id, queue));
+  return foundJob(connection, application, id, queue, await connection.queues.find?.(id, queue));
 }
 
 /** @param waiting what its store has found */
@@ -108,8 +108,8 @@ export async function foundJob(
     typeof waiting === 'object'
       ? await listedJob(connection, application, waiting)
       : await failedJob(connection, application, id, queue);
-  if (found === undefined && connection.find === undefined)
-    throw new CapabilityError(name, connection.driver, 'operations');
+  if (found === undefined && connection.queues.find === undefined)
+    throw new CapabilityError(name, connection.driver, 'find');
   const records = id.length > LONGEST_ID ? undefined : application.operationsOf(connection)?.records;
   const { told, completed } = await keptIn(records, name, id);
   if (found !== undefined) return { ...found, id, isSure: true, ...told };
@@ -221,11 +221,9 @@ async function waiting(
   place: string,
   limit: number,
 ): Promise<JobPage> {
-  const { peek, operations } = connection.capabilities;
-  if (!peek) throw new CapabilityError(connection.name, connection.driver, 'peek');
-  // Its pages cannot continue after a place.
-  if (place !== '' && operations !== true) throw new CapabilityError(connection.name, connection.driver, 'operations');
-  const peeked = await connection.peek(queue, state, limit, place || undefined);
+  const { queues } = connection;
+  if (queues.peek === undefined) throw new CapabilityError(connection.name, connection.driver, 'peek');
+  const peeked = await queues.peek(queue, state, limit, place || undefined);
   const jobs = peeked.map((job) => listedJob(connection, application, { ...job, queue, state }));
   return { jobs: await Promise.all(jobs), next: peeked.at(-1)?.place };
 }

@@ -152,13 +152,13 @@ async function look({ connection, application, records, wanted }: Place, isWhole
   const isThere = (await records.get(RESULTS, id)) !== undefined;
   const unknown = { state: 'unknown' } as const;
   if (!isThere && !isWhole) return unknown;
-  if (connection.find === undefined) {
+  if (connection.queues.find === undefined) {
     // A connection that keeps no jobs has run them by now.
     if (!isThere && connection.capabilities.reserve) return unknown;
     return { value: await endOf(records, application, id) };
   }
   // The record is written before the end: until then the job may run again, with another outcome.
-  const waiting = await connection.find(id, queue);
+  const waiting = await connection.queues.find(id, queue);
   if (typeof waiting === 'object') {
     const isKept = keptResult(definitionIn(waiting.payload, application.registry)) !== undefined;
     return { state: stateOf(waiting.state), isNear: isThere, isKept };

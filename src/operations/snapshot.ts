@@ -5,7 +5,6 @@
 import type { Application } from '../connections/application';
 import type { Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
-import { CapabilityError } from '../connections/errors';
 import { readFigures } from './figures/figures';
 import { oldestWait } from './figures/queue-sampler';
 import { listWorkers, type RunningWorker } from './worker-record';
@@ -64,24 +63,22 @@ const RECENT = '5m';
 /** How many are read concurrently, so that a snapshot does not hold up other calls to the store. */
 const TOGETHER = 10;
 
-/** @throws CapabilityError the store does not count jobs */
 export async function takeSnapshot(
   connection: Connection,
   application: Application,
   own: string,
   { queues: named }: SnapshotOptions,
 ): Promise<Snapshot> {
-  const { capabilities, control, name, driver } = connection;
-  if (!capabilities.counts) throw new CapabilityError(name, driver, 'counts');
+  const { capabilities, control, name } = connection;
   const now = (await connection.now?.()) ?? application.clock.now();
   const pauses = new Map((await control?.paused())?.map(({ queue, until }) => [queue, until]));
-  const all = [...new Set(named ?? [own, ...(await connection.queues()), ...pauses.keys()])].toSorted();
+  const all = [...new Set(named ?? [own, ...(await connection.queues.names()), ...pauses.keys()])].toSorted();
   const operations = application.operationsOf(connection);
   const isCounted = operations !== undefined && application.configuration.metrics !== false;
   const figures = isCounted ? await readFigures(name, operations, application.clock, { within: RECENT }) : undefined;
   const failures = application.failed.storeFor(connection) ?? connection.buried;
   const look = async (queue: string): Promise<QueueSnapshot> => {
-    const counts = await connection.counts(queue);
+    const counts = await connection.queues.counts(queue);
     const { ready, delayed, reserved } = counts;
     const recent = figures && (figures.queues.find((one) => one.queue === queue) ?? { rate: 0, failed: 0 });
     const until = pauses.get(queue);

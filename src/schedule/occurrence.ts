@@ -32,11 +32,10 @@ export function destinationOf(schedule: Schedule, application: DispatchApplicati
   const { connection, overlap, missed, make } = schedule.parts;
   const job = make();
   const target = application.driver(application.encoder.route(job, { connection }).connection);
-  const { name, driver, capabilities } = target;
+  const { name, driver, capabilities, keys } = target;
   if (!capabilities.reserve) throw new CapabilityError(name, driver, 'reserve');
-  const knowsTies = capabilities.ties === true;
-  if (overlap === 'skip' && !knowsTies) throw new CapabilityError(name, driver, 'ties');
-  const skipsOverlaps = overlap === 'skip' || (overlap === undefined && knowsTies && missed.policy !== 'all');
+  if (overlap === 'skip' && keys === undefined) throw new CapabilityError(name, driver, 'keys');
+  const skipsOverlaps = overlap === 'skip' || (overlap === undefined && keys !== undefined && missed.policy !== 'all');
   const isUnique = (application.encoder.definitionOf(job).options.unique ?? false) !== false;
   const goesAhead = !skipsOverlaps && !isUnique && capabilities.moments === true;
   return { target, operations: application.neededOperationsOf(target), skipsOverlaps, goesAhead };
@@ -78,7 +77,9 @@ export async function sendOccurrence(
   if (skipsOverlaps) await removeLeftover(schedule, encoded.queue, target, last);
   await encoded.hooks?.emit('queueing', pushEvent(encoded));
   const result =
-    target.pushOnce === undefined ? await pushClaimed(destination, page, once, now) : await target.pushOnce(page, once);
+    target.keys === undefined
+      ? await pushClaimed(destination, page, once, now)
+      : await target.keys.pushOnce(page, once);
   if (typeof result === 'string') return { result, queue: encoded.queue };
   await tellPushed(encoded, result[0]);
   return { result: result[0]!, queue: encoded.queue };
@@ -97,7 +98,7 @@ async function removeLeftover(
 ): Promise<void> {
   if (sentAt === undefined || sentTo === undefined || sentTo === queue) return;
   const id = uuidAt(name, sentAt);
-  const found = await target.find?.(id, sentTo);
+  const found = await target.queues.find?.(id, sentTo);
   if (typeof found !== 'object' || found.state === 'reserved') return;
   await target.control?.cancel(id, sentTo, `its schedule sends to '${queue}' now`);
 }

@@ -5,14 +5,13 @@
  * for (const { name, run } of conformance(open)) test(name, run);
  * ```
  */
-import type { Capabilities } from '../connections/contract';
-import { ALL_CAPABLE } from '../connections/driver';
+import type { Capability } from '../connections/driver';
 import { batchCases } from './conformance/batch-cases';
 import { connectionCases, lockCases } from './conformance/connection-cases';
 import { cancelCases, controlCases } from './conformance/control-cases';
 import { delayCases, waitCases } from './conformance/delay-cases';
 import { failedCases } from './conformance/failed-cases';
-import type { Capability, CaseDefinition, ConformanceCase, ConformanceHarness } from './conformance/harness';
+import type { CaseDefinition, ConformanceCase, ConformanceHarness } from './conformance/harness';
 import { inspectionCases, operationCases } from './conformance/operation-cases';
 import { payloadCases } from './conformance/payload-cases';
 import { recordCases, recordWakeCases } from './conformance/record-cases';
@@ -20,23 +19,23 @@ import { leaseCases, reserveCases, settleCases } from './conformance/reserve-cas
 import { debounceCases, tieCases } from './conformance/tie-cases';
 import { World } from './conformance/world';
 
-export type { Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';
+export type { Capability } from '../connections/driver';
+export type { ConformanceCase, ConformanceHarness } from './conformance/harness';
 
 /**
  * The cases that concern a driver.
  *
  * @param open opens an empty store; each case calls it once, and disposes of the result
- * @param lacking what the driver declares that it cannot do: those promises are left out, and instead it must refuse with a
- * `CapabilityError`. Default: a driver that can do everything
+ * @param lacking the flags that the driver does not set and the members that it lacks: those promises are left out, and it must
+ * refuse a delay or a reserve with a `CapabilityError`. Default: a driver that can do everything
  */
 export function conformance(
   open: () => Promise<ConformanceHarness>,
   lacking: { readonly [K in Capability]?: false } = {},
 ): readonly ConformanceCase[] {
-  // Without records nobody is woken for one.
-  const recordWake = lacking.operations !== false;
-  const capabilities: Capabilities = { ...ALL_CAPABLE, recordWake, ...lacking };
-  const isAble = (capability: Capability): boolean => capabilities[capability] === true;
+  const isAble = (capability: Capability): boolean =>
+    // Without records nobody is woken for one.
+    lacking[capability] !== false && (capability !== 'recordWake' || lacking.records !== false);
   const definitions: readonly CaseDefinition[] = [
     ...reserveCases,
     ...delayCases,
@@ -55,7 +54,7 @@ export function conformance(
     ...operationCases,
     ...recordCases,
     ...recordWakeCases,
-    ...connectionCases(capabilities),
+    ...connectionCases(isAble),
   ];
   return definitions
     .filter(({ requires, lacks }) => requires.every(isAble) && !lacks.some(isAble))

@@ -146,7 +146,7 @@ export class Drain {
     let next = Infinity;
     for (const connection of this.#connections()) {
       for (const queue of await this.#queues(connection)) {
-        const [first] = await connection.peek(queue, 'delayed', 1);
+        const [first] = (await connection.queues.peek?.(queue, 'delayed', 1)) ?? [];
         next = Math.min(next, first?.at ?? Infinity);
       }
     }
@@ -164,7 +164,7 @@ export class Drain {
 
   async #queues(connection: Connection): Promise<readonly string[]> {
     const { queue } = this.#options;
-    if (queue === undefined) return connection.queues();
+    if (queue === undefined) return connection.queues.names();
     return typeof queue === 'string' ? [queue] : queue;
   }
 

@@ -15,14 +15,12 @@ import type {
   Connection,
   Entry,
   FollowUp,
-  Once,
-  PageToPush,
   Pushed,
-  PushedOnce,
   Settled,
   Settlement,
   SyncRunner,
   Wanted,
+  KeyStore,
 } from '../connections/contract';
 import type { Connectors } from '../connections/driver';
 import { entriesFor } from '../connections/entries';
@@ -222,11 +220,13 @@ export class FakeConnection extends MemoryConnection {
   }
 
   /** Only schedules of faked jobs are driven, and a batch is kept as a whole. */
-  override async pushOnce(page: PageToPush, once: Once): Promise<PushedOnce> {
-    const pushed = await super.pushOnce(page, once);
-    if (typeof pushed !== 'string') this.#log(page.queue, page.entries, pushed, page.begins);
-    return pushed;
-  }
+  override readonly keys: KeyStore = this.whileOpen('keys', {
+    pushOnce: async (page, once) => {
+      const pushed = this.#store.pushOnce(page, once);
+      if (typeof pushed !== 'string') this.#log(page.queue, page.entries, pushed, page.begins);
+      return pushed;
+    },
+  });
 
   /** Jobs that follow and are not faked go to the real connection. */
   override async exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {

@@ -339,12 +339,12 @@ export class StoreHealth {
 function lookOf(connection: Connection, queue: string): (() => Promise<unknown>) | undefined {
   const { capabilities, control } = connection;
   if (control !== undefined) return () => control.paused();
-  return capabilities.exactCounts ? () => connection.counts(queue) : undefined;
+  return capabilities.exactCounts ? () => connection.queues.counts(queue) : undefined;
 }
 
 /** Logs what `onqueue check` finds about a store that may lose jobs. Never rejects. */
 async function logDangers(connection: Connection, logger: Logger): Promise<void> {
-  const store = connection.standsFor ?? connection;
+  const store = connection.failover?.first ?? connection;
   if (warned.has(store)) return;
   warned.add(store);
   const { name, address } = store;

@@ -110,7 +110,7 @@ export class Loop {
     this.#settings = settings;
     this.#queues = settings.queues.map(({ name }) => name);
     this.#event = { connectionName: connection.name, queue: this.#queues.join(',') };
-    this.#most = concurrency < SLOTS_FOR_TWO ? 1 : (connection.callsAtOnce ?? 1);
+    this.#most = concurrency < SLOTS_FOR_TWO ? 1 : (connection.atOnce?.calls ?? 1);
     this.#share = Math.min(MOST_JOBS, Math.ceil(concurrency / this.#most));
     this.#worthwhile = Math.min(MOST_JOBS, Math.floor(concurrency / this.#most));
     this.#lag = new LoopLag(clock);
@@ -165,8 +165,8 @@ export class Loop {
     const isStuck = (this.#mayAsk() && this.#store.isSilent(options.sleep)) || this.#runs.areStuck();
     const { glance } = this;
     const { state } = glance;
-    const standIns = [...application.drivers].flatMap(({ name, standIn }) =>
-      standIn === undefined ? [] : [[name, standIn] as const],
+    const standIns = [...application.drivers].flatMap(({ name, failover }) =>
+      failover?.standIn === undefined ? [] : [[name, failover.standIn] as const],
     );
     return {
       ...glance,

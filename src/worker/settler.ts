@@ -78,7 +78,7 @@ export class Settler {
     this.#parts = parts;
     const { connection, failedStore } = settings;
     this.#cap = capOf(settings);
-    if (failedStore !== undefined && !connection.capabilities.failed)
+    if (failedStore !== undefined && connection.failed === undefined)
       this.#failures = new KeptFailures(settings, failedStore);
   }
 
@@ -366,7 +366,7 @@ export class KeptFailures {
  * no leases and cannot tell. @throws what the store throws
  */
 export async function isStillOurs(connection: Connection, reservation: Reservation, lease: Seconds): Promise<boolean> {
-  if (!connection.capabilities.renew) return true;
+  if (connection.renew === undefined) return true;
   return (await connection.renew([reservation], lease))[0] !== 'lost';
 }
 

@@ -170,9 +170,9 @@ export class Emptiness {
    */
   async holds(nextLook: Milliseconds | undefined, paused: readonly string[]): Promise<boolean> {
     const { connection, options, queues } = this.#settings;
-    const { counts, exactCounts } = connection.capabilities;
+    const { exactCounts } = connection.capabilities;
     const isKnown = options.drain ? nextLook === Infinity : nextLook !== undefined;
-    if (!counts || (exactCounts && isKnown)) return true;
+    if (exactCounts && isKnown) return true;
     const open = queues.filter(({ name }) => !paused.includes(name));
     const waits = await Promise.all(open.map(({ name }) => this.#waitsOn(name)));
     if (waits.includes(true)) {
@@ -184,7 +184,7 @@ export class Emptiness {
 
   async #waitsOn(queue: string): Promise<boolean> {
     const { connection, options } = this.#settings;
-    const { ready, delayed, reserved } = await connection.counts(queue);
+    const { ready, delayed, reserved } = await connection.queues.counts(queue);
     if (ready > 0 || !options.drain) return ready > 0;
     if (reserved > 0 && this.#clock.monotonic() < this.#leftUntil) return true;
     return delayed > 0 && !(await this.#areForOthers(queue, delayed));
@@ -195,10 +195,11 @@ export class Emptiness {
     const { connection } = this.#settings;
     const left = this.#forOthers.get(queue);
     if (left === undefined || delayed > left.size) return false;
-    if (!connection.capabilities.peek || delayed > LONGEST_LOOK) return true;
+    const { queues } = connection;
+    if (queues.peek === undefined || delayed > LONGEST_LOOK) return true;
     let last: PeekedJob | undefined;
     for (let shown = 0; shown < delayed;) {
-      const page = await connection.peek(queue, 'delayed', delayed, last?.place);
+      const page = await queues.peek(queue, 'delayed', delayed, last?.place);
       if (!page.every(({ payload }) => left.has(readId(payload) ?? ''))) return false;
       last = page.at(-1);
       if (last?.place === undefined) break;

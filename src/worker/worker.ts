@@ -131,7 +131,7 @@ export class Worker implements Closable {
     const alive = manager.clock.after(Infinity, () => undefined, true);
     let companions: readonly Companion[] = [];
     try {
-      await (connection.standsFor ?? connection).migrations?.check?.();
+      await (connection.failover?.first ?? connection).migrations?.check?.();
       companions = startCompanions({ name, manager, connection, options: this.#options, loop });
       return await loop.run();
     } finally {

@@ -44,7 +44,7 @@ describe('the manager behind Queue', () => {
 
     await Queue.push('late');
 
-    expect((await defaultManager().driver('main').counts('usual')).ready).toBe(1);
+    expect((await defaultManager().driver('main').queues.counts('usual')).ready).toBe(1);
     expect(defaultManager().configurationSource).toBe('given to Queue.configure');
     await Queue.close();
     expect(ended).toBe(1);

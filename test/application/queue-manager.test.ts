@@ -119,6 +119,22 @@ describe('a queue manager', () => {
     expect(() => manager.driver('main')).toThrow(expect.objectContaining({ code: 'E_MISNAMED_CONNECTION' }));
   });
 
+  it.each([
+    ['reserve', { exchange: undefined, reserve: () => undefined }],
+    ['capabilities.failed', { capabilities: { failed: true } }],
+    ['capabilities.ties', { capabilities: { ties: true } }],
+    ['queues()', { queues: () => Promise.resolve([]) }],
+  ])('refuses a driver that is made for an older version: %s', (member, ofOlder) => {
+    const { manager, clock } = watchedApplication();
+    manager.addConnector('memory', (_config, { name }) =>
+      Object.assign(new MemoryConnection(name, new MemoryStore(name, clock)), ofOlder as object),
+    );
+
+    expect(() => manager.driver('main')).toThrow(
+      expect.objectContaining({ code: 'E_OLDER_DRIVER', message: expect.stringContaining(`'${member}'`) as string }),
+    );
+  });
+
   it('has a sync connection by default', () => {
     const { manager } = watchedApplication();
 

@@ -45,8 +45,9 @@ describe('size', () => {
   it('reports that nothing was counted if the store is away', async () => {
     const counts = () => Promise.reject(new Error("queue 'default' was not counted"));
     const paused = () => Promise.reject(new Error('the paused queues were not read'));
+    const queues = { ...kit.store.queues, counts };
     const control = { ...kit.store.control, paused };
-    kit.connectors = { memory: () => Object.assign(kit.store.duplicate(), { counts, control }) };
+    kit.connectors = { memory: () => Object.assign(kit.store.duplicate(), { queues, control }) };
 
     const { stderr, code } = await kit.run('size');
 
@@ -93,7 +94,7 @@ describe('clear', () => {
 
     expect(stdout).toBe('Removed 2 jobs from default.\n');
     expect(code).toBe(0);
-    expect(await kit.store.counts('high')).toMatchObject({ ready: 1 });
+    expect(await kit.store.queues.counts('high')).toMatchObject({ ready: 1 });
   });
 
   it.each([[['--queue=high,low']], [['memory', '--queue=high', '--queue=low']], [['memory:high', '--queue=low']]])(
@@ -105,7 +106,7 @@ describe('clear', () => {
         { queue: 'high', cleared: 1 },
         { queue: 'low', cleared: 1 },
       ]);
-      expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
+      expect(await kit.store.queues.counts('default')).toMatchObject({ ready: 2 });
     },
   );
 
@@ -117,7 +118,7 @@ describe('clear', () => {
     expect(stderr).toContain('--force');
     expect(stderr).toContain(unconfirmed.code);
     expect(code).toBe(2);
-    expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
+    expect(await kit.store.queues.counts('default')).toMatchObject({ ready: 2 });
   });
 
   it('asks in production, saying what would be lost', async () => {
@@ -127,7 +128,7 @@ describe('clear', () => {
     await kit.run('clear', '--queue=default,high');
 
     expect(kit.asked).toEqual([expect.stringMatching(/Clear default, high on memory .*\(3 jobs\)\?.*\[y\/N\]/)]);
-    expect(await kit.store.counts('default')).toMatchObject({ ready: 0 });
+    expect(await kit.store.queues.counts('default')).toMatchObject({ ready: 0 });
   });
 
   it.each(['', 'n', 'yeah'])('takes %j as a no', async (answer) => {
@@ -135,7 +136,7 @@ describe('clear', () => {
     kit.answer = answer;
 
     expect((await kit.run('clear')).code).toBe(2);
-    expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
+    expect(await kit.store.queues.counts('default')).toMatchObject({ ready: 2 });
   });
 
   it('does not ask with --force or outside production', async () => {
@@ -145,7 +146,7 @@ describe('clear', () => {
     await kit.run('clear', '--queue=low', '--force');
 
     expect(kit.asked).toEqual([]);
-    expect(await kit.store.counts('low')).toMatchObject({ ready: 0 });
+    expect(await kit.store.queues.counts('low')).toMatchObject({ ready: 0 });
   });
 });
 
@@ -262,7 +263,7 @@ describe('any command', () => {
 
     await kit.run('size');
 
-    await expect(opened.counts('default')).rejects.toThrow('closed');
+    await expect(opened.queues.counts('default')).rejects.toThrow('closed');
   });
 });
 
@@ -276,7 +277,7 @@ describe('a queue in place of the connection', () => {
     expect(stderr).toContain(`it has memory. If you meant a queue: onqueue ${command} --queue=mail`);
     expect({ stdout, code }).toEqual({ stdout: '', code: 2 });
     expect(await kit.store.control.paused()).toEqual([]);
-    expect(await kit.store.counts('mail')).toMatchObject({ ready: 1 });
+    expect(await kit.store.queues.counts('mail')).toMatchObject({ ready: 1 });
   });
 
   it.each([

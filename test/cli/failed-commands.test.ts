@@ -144,7 +144,7 @@ describe('retry', () => {
 
     expect(stdout).toContain('Sent 2 failed jobs back');
     expect(code).toBe(0);
-    expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
+    expect(await kit.store.queues.counts('default')).toMatchObject({ ready: 2 });
     expect(await kit.store.failed.count()).toBe(1);
   });
 
@@ -155,7 +155,7 @@ describe('retry', () => {
     const { stdout } = await kit.run('retry', 'all', '--json');
 
     expect(JSON.parse(stdout)).toEqual({ retried: 2, unknown: [] });
-    expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
+    expect(await kit.store.queues.counts('default')).toMatchObject({ ready: 2 });
   });
 
   it('names unknown ids, retries the others, and ends with 1', async () => {
@@ -165,7 +165,7 @@ describe('retry', () => {
 
     expect(stderr).toContain("no failed job 'x'");
     expect(code).toBe(1);
-    expect(await kit.store.counts('default')).toMatchObject({ ready: 1 });
+    expect(await kit.store.queues.counts('default')).toMatchObject({ ready: 1 });
   });
 
   it.each([

@@ -111,7 +111,7 @@ describe('a flag that would have no effect is refused', () => {
 
     expect(stderr).toMatch(/E_INVALID_(OPTION|DURATION)/);
     expect(code).toBe(2);
-    expect(await kit.store.counts('default')).toMatchObject({ ready: 1 });
+    expect(await kit.store.queues.counts('default')).toMatchObject({ ready: 1 });
     expect(await kit.store.failed.count()).toBe(1);
   });
 

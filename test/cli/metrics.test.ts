@@ -59,7 +59,8 @@ describe('metrics', () => {
   });
 
   it('tells a scraper that the store is away', async () => {
-    const queues = () => Promise.reject(new Error('the store is away'));
+    const names = () => Promise.reject(new Error('the store is away'));
+    const queues = { ...kit.store.queues, names };
     kit.connectors = { memory: () => Object.assign(kit.store.duplicate(), { queues }) };
     const running = kit.run('metrics', '--port=0');
     const address = String(await eventually(() => /http:\S+\/metrics/.exec(kit.printed)?.[0]));

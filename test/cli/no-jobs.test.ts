@@ -19,7 +19,7 @@ it('a worker without jobs does not start, and says where jobs come from', async 
   expect(stderr).toContain('onqueue.config.js');
   expect(stderr).toContain('(E_NO_JOBS)');
   expect({ stdout, code }).toEqual({ stdout: '', code: 1 });
-  expect(await kit.store.counts('default')).toMatchObject({ ready: 1, delayed: 0 });
+  expect(await kit.store.queues.counts('default')).toMatchObject({ ready: 1, delayed: 0 });
 });
 
 it('other commands need no jobs', async () => {

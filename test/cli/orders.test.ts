@@ -34,7 +34,7 @@ describe('cancel', () => {
       'A  removed: it was waiting, and has been removed\nB  removed: it was waiting, and has been removed\n',
     );
     expect(code).toBe(0);
-    expect(await kit.store.counts('mail')).toMatchObject({ ready: 0 });
+    expect(await kit.store.queues.counts('mail')).toMatchObject({ ready: 0 });
   });
 
   it('tells a running job to stop, and says so', async () => {

@@ -21,8 +21,8 @@ describe('the progress line of a long command', () => {
     const slow = (store: MemoryConnection): MemoryConnection =>
       new Proxy(store, {
         get(target, name) {
-          if (name === 'clear') return () => finished;
-          if (name === 'counts') return async () => ({ ready: left, delayed: 0, reserved: 0 });
+          const counts = async () => ({ ready: left, delayed: 0, reserved: 0 });
+          if (name === 'queues') return { ...target.queues, clear: () => finished, counts };
           const value: unknown = Reflect.get(target, name, target);
           return typeof value === 'function' ? (value.bind(target) as unknown) : value;
         },

@@ -62,7 +62,7 @@ describe.each([
       { id: delayed, result: 'removed' },
     ]);
     expect(code).toBe(0);
-    expect(await manager.driver().renew(reservations, 30)).toEqual(['cancelled']);
+    expect(await manager.driver().renew!(reservations, 30)).toEqual(['cancelled']);
     expect(await kit.run('cancel', ready)).toMatchObject({ code: 1, stdout: '' });
   });
 

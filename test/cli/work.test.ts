@@ -155,7 +155,7 @@ describe('work', () => {
 
     await kit.work('--backoff=1h', '--once');
 
-    expect(await kit.store.counts('default')).toMatchObject({ delayed: 1 });
+    expect(await kit.store.queues.counts('default')).toMatchObject({ delayed: 1 });
   });
 
   it.each(['--log=json', '--json'])(

@@ -40,10 +40,11 @@ const LACKS = {
   failed: false,
   locks: false,
   follows: false,
-  ties: false,
+  find: false,
+  keys: false,
   batches: false,
   control: false,
-  operations: false,
+  records: false,
 } as const;
 
 const cases = conformance(() => openBeanstalkd(600), LACKS).map((it) => {

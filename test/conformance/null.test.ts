@@ -13,14 +13,14 @@ const lacking = {
   renew: false,
   order: false,
   follows: false,
-  ties: false,
+  find: false,
+  keys: false,
   batches: false,
   requeue: false,
-  wake: false,
   failed: false,
   locks: false,
   control: false,
-  operations: false,
+  records: false,
 } as const;
 
 describe('the null driver', () => {

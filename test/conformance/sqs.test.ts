@@ -57,14 +57,15 @@ const LACKING = {
   exactCounts: false,
   order: false,
   follows: false,
-  ties: false,
+  find: false,
+  keys: false,
   batches: false,
   requeue: false,
   peek: false,
   failed: false,
   locks: false,
   control: false,
-  operations: false,
+  records: false,
 } as const;
 
 const opens =

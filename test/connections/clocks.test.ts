@@ -95,13 +95,13 @@ describe.each(['Redis', 'PostgreSQL', 'MariaDB'])('on %s', (store) => {
     });
 
     afterEach(async () => {
-      await client.driver().clear('default');
+      await client.driver().queues.clear!('default');
       await client.failed.flush();
       await client.close();
     });
 
     const work = () => new Worker({ stopWhenEmpty: true, tries: 1 }, client).run();
-    const waiting = async () => (await client.driver().peek('default', 'delayed', 10)).map(({ at }) => at);
+    const waiting = async () => (await client.driver().queues.peek!('default', 'delayed', 10)).map(({ at }) => at);
 
     it('stores a due time unchanged', async () => {
       const due = new Date(Date.now() + TEN_MINUTES);
@@ -114,7 +114,7 @@ describe.each(['Redis', 'PostgreSQL', 'MariaDB'])('on %s', (store) => {
     it('counts the duration of retryUntil from the time of the store', async () => {
       await bus.dispatch(new Limited());
 
-      const [job] = await client.driver().peek('default', 'ready', 1);
+      const [job] = await client.driver().queues.peek!('default', 'ready', 1);
       const { retryUntil } = JSON.parse(String(job!.payload)) as { retryUntil: number };
       expect(Math.abs(retryUntil * 1000 - (Date.now() + TEN_MINUTES))).toBeLessThan(LEEWAY);
     });

@@ -1,5 +1,4 @@
 import { QueueUnavailableError } from '../../src/connections/errors';
-import type { Connection } from '../../src/connections/contract';
 import type { FoundJob } from '../../src/operations/found-job';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
@@ -308,8 +307,8 @@ describe('the page of a waiting job', () => {
 
   it('says if its store is away', async () => {
     const { manager } = testApplication();
-    const driver = manager.driver() as { find: Connection['find'] };
-    driver.find = () => Promise.reject(new QueueUnavailableError({ connection: 'memory', deadline: 60 } as never));
+    const { queues } = manager.driver();
+    queues.find = () => Promise.reject(new QueueUnavailableError({ connection: 'memory', deadline: 60 } as never));
     await using panel = await served(manager);
 
     const { status, text } = await panel.get('job?connection=memory&id=a');
@@ -319,8 +318,8 @@ describe('the page of a waiting job', () => {
 
   it('asks for the queue of a job that a large store did not search', async () => {
     const { manager } = testApplication();
-    const driver = manager.driver() as { find: Connection['find'] };
-    driver.find = () => Promise.resolve('unseen');
+    const { queues } = manager.driver();
+    queues.find = () => Promise.resolve('unseen');
     await using panel = await served(manager);
 
     expect(await pageOf(panel, 'far')).toMatch(/not all were searched[^]*<input type="text" name="queue"/);

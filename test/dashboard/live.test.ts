@@ -132,7 +132,7 @@ describe('a page of the dashboard', () => {
     await page.locator(ROW).waitFor();
     await close();
     await panel.watchers(0);
-    const counts = jest.spyOn(manager.driver(), 'counts');
+    const counts = jest.spyOn(manager.driver().queues, 'counts');
 
     await look();
     await look();
@@ -173,7 +173,7 @@ describe('a page of the dashboard', () => {
       address: '127.0.0.1:6379',
       consequence: 'nothing was counted',
     };
-    const counts = jest.spyOn(manager.driver(), 'counts').mockRejectedValue(new QueueUnavailableError(away));
+    const counts = jest.spyOn(manager.driver().queues, 'counts').mockRejectedValue(new QueueUnavailableError(away));
     const { page, close } = await browser.open(panel.address);
     await page.evaluate(`
       globalThis.told = [];

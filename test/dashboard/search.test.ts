@@ -1,4 +1,4 @@
-import type { Connection } from '../../src/connections/contract';
+import type { Connection, Queues } from '../../src/connections/contract';
 import { QueueUnavailableError } from '../../src/connections/errors';
 import { testApplication, type TestApplication } from '../support/application';
 import { type RedisServer, startRedisServer } from '../support/redis-server';
@@ -244,7 +244,7 @@ describe('a search across several connections', () => {
 
   it('covers the others while one is away, and names that one', async () => {
     const { manager, one } = await given();
-    jest.spyOn(one, 'counts').mockImplementation(away);
+    jest.spyOn(one.queues, 'counts').mockImplementation(away);
     await using panel = await served(manager);
 
     const { jobs, notes } = await found(panel, { text: 'lamp' });
@@ -268,7 +268,7 @@ describe('a search across several connections', () => {
 
   it('fails if the only connection it covers is away', async () => {
     const { manager, one } = await given();
-    jest.spyOn(one, 'counts').mockImplementation(away);
+    jest.spyOn(one.queues, 'counts').mockImplementation(away);
     await using panel = await served(manager);
 
     expect((await panel.get(pageOf({ text: 'lamp', connection: 'one' }))).status).toBe(503);
@@ -277,7 +277,7 @@ describe('a search across several connections', () => {
   it('finds a job by its id on one connection while another one is away', async () => {
     const { manager, one } = await given();
     const id = await manager.connection('two').push(new NotifyTeam('ops', 'here'));
-    jest.spyOn(one as { find: NonNullable<Connection['find']> }, 'find').mockImplementation(away);
+    jest.spyOn(one.queues as Required<Queues>, 'find').mockImplementation(away);
     await using panel = await served(manager);
 
     expect((await panel.get(pageOf({ text: id }))).headers.get('location')).toContain('connection=two');
@@ -285,7 +285,7 @@ describe('a search across several connections', () => {
 
   it('says that naming the queue helps if a store did not search all jobs for an id', async () => {
     const { manager, one } = await given();
-    const find = jest.spyOn(one as { find: NonNullable<Connection['find']> }, 'find').mockResolvedValue('unseen');
+    const find = jest.spyOn(one.queues as Required<Queues>, 'find').mockResolvedValue('unseen');
     await using panel = await served(manager);
 
     const { notes } = await found(panel, { text: 'order-4711', queue: 'default' });
@@ -297,7 +297,7 @@ describe('a search across several connections', () => {
 
   it('says if a store cannot show its jobs', async () => {
     const { manager, one } = await given();
-    jest.replaceProperty(one, 'capabilities', { ...one.capabilities, peek: false });
+    jest.replaceProperty(one, 'queues', { ...one.queues, peek: undefined } as never);
     await using panel = await served(manager);
 
     const { jobs, total, notes } = await found(panel, { text: 'lamp' });
@@ -338,8 +338,9 @@ describe('a search across several connections', () => {
   it('ends a request after a second, and continues from there', async () => {
     const { manager, clock, one, two } = await given();
     for (const driver of [one, two]) {
-      const peek = driver.peek.bind(driver);
-      jest.spyOn(driver, 'peek').mockImplementation(async (queue, state, limit, after) => {
+      const queues = driver.queues as Required<Queues>;
+      const { peek } = queues;
+      jest.spyOn(queues, 'peek').mockImplementation(async (queue, state, limit, after) => {
         await clock.advance('700ms');
         return peek(queue, state, Math.min(limit, 30), after);
       });

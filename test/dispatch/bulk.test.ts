@@ -103,7 +103,7 @@ describe('a bulk of several pages', () => {
     let begun = 0;
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
-    Object.assign(watched(), { pushesAtOnce: 3 }).beforePush = () => {
+    Object.assign(watched(), { atOnce: { pushes: 3 } }).beforePush = () => {
       begun += 1;
       return released;
     };
@@ -124,7 +124,7 @@ describe('a bulk of several pages', () => {
     let begun = 0;
     let refuse = (_error: Error): void => undefined;
     const refused = new Promise<void>((_resolve, reject) => (refuse = reject));
-    Object.assign(watched(), { pushesAtOnce: 3 }).beforePush = () => {
+    Object.assign(watched(), { atOnce: { pushes: 3 } }).beforePush = () => {
       begun += 1;
       if (begun === 4) refuse(new Error('No such address.'));
       return begun === 2 ? refused : undefined;

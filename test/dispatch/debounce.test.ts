@@ -100,7 +100,7 @@ describe('a debounced job', () => {
     expect((await result(new SweepAgain())).status).toBe('replaced');
     expect((await result(new SweepOnce())).status).toBe('queued');
     expect((await result(new SweepOnce())).status).toBe('duplicate');
-    expect(await application.manager.driver('memory').counts('default')).toMatchObject({ ready: 1, delayed: 2 });
+    expect(await application.manager.driver('memory').queues.counts('default')).toMatchObject({ ready: 1, delayed: 2 });
   });
 
   it('has a separate key on each queue', async () => {
@@ -138,7 +138,7 @@ describe('a debounced job', () => {
     const [a, b, c] = await connection.bulk([new Sync('1'), new Sync(2), new Sync(2)]);
     const [d] = await bus.bulk([new Sync(2), new Plain()]);
     expect(new Set([first, a, b, c, d]).size).toBe(5);
-    const waiting = await manager.driver('memory').peek('default', 'delayed', 9);
+    const waiting = await manager.driver('memory').queues.peek!('default', 'delayed', 9);
     expect(waiting.map(({ payload }) => (JSON.parse(payload.toString()) as { id: string }).id)).toEqual([a, d]);
   });
 

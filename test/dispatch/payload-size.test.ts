@@ -28,7 +28,7 @@ afterEach(() => application.manager.close());
 async function filled(bytes: number, character = 'x'): Promise<string> {
   const { manager } = testApplication();
   await manager.connection().push(new Import(''));
-  const [empty] = await manager.driver().peek('default', 'ready', 1);
+  const [empty] = await manager.driver().queues.peek!('default', 'ready', 1);
   const room = bytes - empty!.payload.length;
   const width = Buffer.byteLength(character);
   return character.repeat(Math.floor(room / width)) + 'x'.repeat(room % width);

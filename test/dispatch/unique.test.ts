@@ -145,7 +145,7 @@ describe('a unique job', () => {
     const first = await application.bus.dispatch(new Reindex('a'));
     await application.bus.chain([new Plain(), new Reindex('a', ' link'), new Reindex('b')]).dispatch();
     expect(await result(new Reindex('a'))).toEqual({ status: 'duplicate', id: first });
-    const waiting = await application.manager.driver('memory').peek('default', 'ready', 2);
+    const waiting = await application.manager.driver('memory').queues.peek!('default', 'ready', 2);
     expect(waiting.map(({ payload }) => payload.includes('ties'))).toEqual([true, false]);
     await work();
     expect(ran).toEqual(['a', 'a link', 'b']);

@@ -68,7 +68,7 @@ describe.each(['redis', 'sqlite'] as const)('a chain on %s', (store) => {
   it('pushes nothing if its worker is killed before recording a success', async () => {
     await chain(new Link(0, 1), new Link(0, 2));
     await hireHalting('SIGKILL', 'before').exited;
-    expect(await stage.driver.counts('default')).toMatchObject({ ready: 0, delayed: 0, reserved: 1 });
+    expect(await stage.driver.queues.counts('default')).toMatchObject({ ready: 0, delayed: 0, reserved: 1 });
     stage.hire();
     await finished();
 
@@ -117,12 +117,12 @@ describe.each(['redis', 'sqlite'] as const)('a chain from one connection to anot
       await stage.bus.chain([new Link(0, 1), new Link(0, 2).onConnection('other').onQueue('others')]).dispatch();
       await stage.hire({ maxJobs: 1 }).exited;
       await stage.hire({}, { lease: BRIEF, halts: { by: 'SIGKILL', when: 'before' } }).exited;
-      expect(await stage.driver.counts('default')).toMatchObject({ ready: 0, delayed: 0, reserved: 1 });
+      expect(await stage.driver.queues.counts('default')).toMatchObject({ ready: 0, delayed: 0, reserved: 1 });
       stage.hire();
       await stage.drained();
       await stage.dismiss();
 
-      expect(await stage.driver.counts('others')).toMatchObject({ ready: 1, delayed: 0, reserved: 0 });
+      expect(await stage.driver.queues.counts('others')).toMatchObject({ ready: 1, delayed: 0, reserved: 0 });
     } finally {
       await stage.close();
     }
@@ -177,7 +177,7 @@ it('a link on another connection is sent once, although the answer to its push i
   void worker.run();
   await elapse(application.clock, 10);
   await worker.stop();
-  const { ready } = await application.manager.driver('other').counts('others');
+  const { ready } = await application.manager.driver('other').queues.counts('others');
   await application.manager.close();
 
   expect(ready).toBe(1);

@@ -46,10 +46,13 @@ function operationOf(name: string, [settlements, wanted]: readonly unknown[]): O
   return (wanted as Wanted).limit === 0 ? 'wait' : 'reserve';
 }
 
-export function faulty(connection: Connection, faults: Faults): Connection {
-  return new Proxy(connection, {
+const PARTS = new Set<string | symbol>(['queues', 'keys']);
+
+export function faulty<Part extends object>(part: Part, faults: Faults): Part {
+  return new Proxy(part, {
     get(target, property): unknown {
       const value: unknown = Reflect.get(target, property, target);
+      if (PARTS.has(property)) return faulty(value as object, faults);
       if (typeof value !== 'function') return value;
       if (typeof property === 'symbol' || !OPERATIONS.has(property)) return value.bind(target) as unknown;
       return async (...args: unknown[]): Promise<unknown> => {

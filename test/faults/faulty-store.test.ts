@@ -111,7 +111,7 @@ it('an outcome that could not be written is written later, and the job runs once
   await ended;
 
   expect(ran).toEqual(['a']);
-  expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+  expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
 });
 
 it('an outcome whose reply was lost is refused the second time, and the job runs once', async () => {
@@ -147,7 +147,7 @@ it('a lost call for the outcome of a later job affects no other job', async () =
   await ended;
 
   expect(ran).toEqual(['a', 'b', 'c']);
-  expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+  expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
 });
 
 it('a job reserved only by a lost reply comes back when its lease ends, without losing a try', async () => {
@@ -193,7 +193,7 @@ it('a job whose lease went to another worker is aborted, and its outcome is refu
   expect(reasons).toEqual([expect.any(LeaseLostError)]);
   gate.open();
   await running.stop();
-  expect(await connection.counts('default')).toMatchObject({ reserved: 1 });
+  expect(await connection.queues.counts('default')).toMatchObject({ reserved: 1 });
 });
 
 it('a stop ends even if the store never answers, and logs what it left', async () => {

@@ -43,7 +43,7 @@ describe.each(['redis', 'sqlite'] as const)(
 
     it('renews the expired lease and runs the job if no other worker has it', async () => {
       await given(store);
-      const [job] = await stage.driver.peek('default', 'reserved', 1);
+      const [job] = await stage.driver.queues.peek!('default', 'reserved', 1);
       await eventually(() => Date.now() > job!.at!, { of: 'the end of the lease' });
 
       frozen.thaw();

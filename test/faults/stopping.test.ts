@@ -86,7 +86,7 @@ it('a run that is aborted before its handler is called does not call it', async 
   await stopped;
 
   expect(ran).toEqual([]);
-  expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  expect(await connection.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
 });
 
 it.each([
@@ -107,7 +107,7 @@ it.each([
   await ended;
 
   expect(ran).toEqual([]);
-  expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  expect(await connection.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
 });
 
 it('running jobs are aborted at the end of the grace even while a call to the store hangs', async () => {
@@ -140,7 +140,7 @@ it('the outcome of a timed-out handler that never returns is recorded during the
 
   expect(application.log.messages('error')).toEqual([]);
   expect(application.log.messages('warn')).toEqual([expect.stringContaining('ran longer than its timeout')]);
-  expect(await connection.counts('default')).toMatchObject({ reserved: 0 });
+  expect(await connection.queues.counts('default')).toMatchObject({ reserved: 0 });
 });
 
 it('an error that a handler throws after it was aborted is logged', async () => {
@@ -188,7 +188,7 @@ it('a job whose lease ended in an outage is not started a second time by its own
   await elapse(2);
 
   expect(ran).toEqual(['started', 'done']);
-  expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+  expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
 });
 
 it.each(['before', 'exceptionOccurred'] as const)(
@@ -209,7 +209,7 @@ it.each(['before', 'exceptionOccurred'] as const)(
     await ended;
 
     expect(application.log.messages('error')).toEqual([]);
-    expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
     hung.open();
   },
 );

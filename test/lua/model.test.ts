@@ -58,7 +58,7 @@ class Actor {
         const payload = BODIES[step.body](++this.#pushed);
         const entry = { payload, delay: step.delay, ties: readTies(Buffer.from(payload)) };
         const until = (this.#start + ONCE[step.key]) * 1000;
-        return connection.pushOnce!({ queue: step.queue, entries: [entry] }, { key: step.key, until });
+        return connection.keys!.pushOnce({ queue: step.queue, entries: [entry] }, { key: step.key, until });
       }
       case 'reserve': {
         const { queues, limit, lease } = step;
@@ -90,7 +90,7 @@ class Actor {
         const adding: Promise<unknown> =
           step.do === 'add'
             ? connection.push(step.queue, entries)
-            : connection.pushOnce!({ queue: step.queue, entries }, once);
+            : connection.keys!.pushOnce({ queue: step.queue, entries }, once);
         return adding.then(
           (pushed) => pushed ?? 'all',
           (error: { code?: string; facts?: unknown }) => [error.code, error.facts],
@@ -119,7 +119,7 @@ class Actor {
           settleIn(connection, [this.#withNext(settlementOf(reservation, step.outcome, step.delay), step.next)]),
         );
       case 'renew':
-        return this.#held(step.which, (reservation) => connection.renew([reservation], step.lease));
+        return this.#held(step.which, (reservation) => connection.renew!([reservation], step.lease));
       case 'advance':
         await this.#advance(step.seconds);
         return 'advanced';
@@ -138,7 +138,7 @@ class Actor {
         );
       }
       default:
-        return connection.clear(step.queue);
+        return connection.queues.clear!(step.queue);
     }
   }
 
@@ -147,7 +147,7 @@ class Actor {
     const states: unknown[] = [];
     for (const name of [...QUEUES, 'told', 'later']) {
       for (const state of ['ready', 'delayed', 'reserved'] as const) {
-        const jobs = await this.#connection.peek(name, state, 100);
+        const jobs = await this.#connection.queues.peek!(name, state, 100);
         const shown = jobs.map(({ payload, at }) => [anonymous(payload), at && rounded(at / 1000 - moment)]);
         states.push([name, state, name === 'later' ? shown.toSorted() : shown]);
       }
@@ -247,7 +247,7 @@ describe('the scripts and the memory connection', () => {
         for (const step of sequence) {
           expect(await redis.take(step)).toEqual(await memory.take(step));
           expect(await redis.state()).toEqual(await memory.state());
-          expect(await scripts.recount({ repair: false })).toEqual([]);
+          expect(await scripts.keys.recount({ repair: false })).toEqual([]);
         }
         await world.closeConnections();
       }),

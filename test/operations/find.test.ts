@@ -1,3 +1,4 @@
+import type { Queues } from '../../src/connections/contract';
 import { Job } from '../../src/job/job';
 import { replaceDefaultManager } from '../../src/application/default-manager';
 import { Queue } from '../../src/application/queue';
@@ -127,7 +128,7 @@ describe('looking up a job by its id', () => {
 
   it('is not sure that a job is unknown if only some of the jobs were searched', async () => {
     const { main, watched } = given();
-    jest.spyOn(watched('main'), 'find').mockResolvedValue('unseen' as never);
+    jest.spyOn(watched('main').queues as Required<Queues>, 'find').mockResolvedValue('unseen' as never);
 
     expect(await main.find('1')).toEqual({ id: '1', connection: 'main', state: 'unknown', isSure: false, history: [] });
   });

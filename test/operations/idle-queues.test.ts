@@ -1,5 +1,5 @@
+import { MemoryStore } from '../../src/connections/memory/memory-store';
 import type { Connection } from '../../src/connections/contract';
-import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { forgetIdleQueues } from '../../src/operations/figures/queue-sampler';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
@@ -27,13 +27,13 @@ afterEach(() => application.manager.close());
 async function look(day: number): Promise<readonly string[]> {
   const operations = application.manager.neededOperationsOf(connection);
   await forgetIdleQueues(connection, operations, 1e12 + day * DAY, (turn += 1));
-  return connection.queues();
+  return connection.queues.names();
 }
 
 const use = async (queue: string): Promise<void> => {
   await application.bus.dispatch(new Ship()).onQueue(queue);
 };
-const empty = (queue: string): Promise<number> => connection.clear(queue);
+const empty = (queue: string): Promise<number> => connection.queues.clear!(queue);
 
 it('a queue is forgotten after a week without jobs', async () => {
   for (const queue of ['order-1', 'order-2', 'busy']) await use(queue);
@@ -76,14 +76,14 @@ it('workers look, one of them for all', async () => {
   await use('mail');
   await empty('mail');
   await forgetIdleQueues(connection, manager.neededOperationsOf(connection), clock.now() - 8 * DAY, 1);
-  const forget = jest.spyOn(MemoryConnection.prototype, 'forget');
+  const forget = jest.spyOn(MemoryStore.prototype, 'forget');
   const workers = [1, 2].map(() => new Worker({ queue: 'other' }, manager));
   const running = workers.map((worker) => worker.run());
 
   await elapse(clock, 130);
 
   expect(forget.mock.calls).toEqual([['mail']]);
-  expect(await connection.queues()).toEqual([]);
+  expect(await connection.queues.names()).toEqual([]);
   await Promise.all(workers.map((worker) => worker.stop()));
   await Promise.all(running);
 });

@@ -138,7 +138,7 @@ describe('Queue.monitor', () => {
     // No new hour begins meanwhile, for which one more would look.
     await application.clock.advance(`${HOUR_MS - (application.clock.now() % HOUR_MS)}ms`);
     await application.bus.dispatch(new Monitored());
-    const counts = jest.spyOn(application.manager.driver(), 'counts');
+    const counts = jest.spyOn(application.manager.driver().queues, 'counts');
     await watched(() => elapse(application.clock, 185));
     const { queues } = await application.manager.connection().figures({ queue: 'mail' });
     const { samples } = queues[0]!;
@@ -152,10 +152,10 @@ describe('Queue.monitor', () => {
 
   it('checks the other queues if one cannot be counted, and warns', async () => {
     const driver = application.manager.driver();
-    const { counts } = driver;
-    jest.spyOn(driver, 'counts').mockImplementation(async (queue) => {
+    const { counts } = driver.queues;
+    jest.spyOn(driver.queues, 'counts').mockImplementation(async (queue) => {
       if (queue === 'foreign') throw new TypeError('it is a string');
-      return counts.call(driver, queue);
+      return counts(queue);
     });
     application.manager.monitors.add({ foreign: { size: 1 }, mail: { size: 1 } });
     await application.bus.bulk([new Monitored(), new Monitored()]);

@@ -332,8 +332,8 @@ it('only the job with a result is delayed while the store of the records is away
   const running = worker.run();
   await elapse(clock, 3);
 
-  expect(await manager.driver().find!(held)).toMatchObject({ state: 'reserved' });
-  expect(await manager.driver().find!(other)).toBeUndefined();
+  expect(await manager.driver().queues.find!(held)).toMatchObject({ state: 'reserved' });
+  expect(await manager.driver().queues.find!(other)).toBeUndefined();
 
   put.mockRestore();
   await elapse(clock, 60);

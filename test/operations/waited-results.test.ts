@@ -1,6 +1,7 @@
 /** Waiting for a job that another process runs: the store announces its end, or a look finds it. */
+import { MemoryStore } from '../../src/connections/memory/memory-store';
 import type { Connection, Reservation } from '../../src/connections/contract';
-import { connectMemory, MemoryConnection } from '../../src/connections/memory/memory-connection';
+import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
 import { elapse, testApplication, type TestApplication, until } from '../support/application';
 import { reserveFrom, settleIn } from '../support/exchange';
@@ -107,7 +108,7 @@ it.each([
   ['rarely if its class promises a result, which the store announces', Gives, 4],
   ['often at first if nothing will be announced', Plain, 13],
 ])('a waiting result() looks for the job %s', async (_, Waited, times) => {
-  const find = jest.spyOn(MemoryConnection.prototype, 'find');
+  const find = jest.spyOn(MemoryStore.prototype, 'find');
   await wait(new Waited());
 
   await elapse(application.clock, 4);
@@ -127,7 +128,8 @@ it('a waiting result() rejects when its own connection is closed', async () => {
 });
 
 describe('a store that no longer answers', () => {
-  const silence = () => jest.spyOn(MemoryConnection.prototype, 'find').mockReturnValue(new Promise(() => undefined));
+  const silence = () =>
+    jest.spyOn(MemoryStore.prototype, 'find').mockReturnValue(new Promise(() => undefined) as never);
 
   afterEach(() => jest.restoreAllMocks());
 

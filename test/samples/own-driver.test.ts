@@ -23,10 +23,11 @@ describe('the driver of the sample own-driver', () => {
       failed: false,
       locks: false,
       follows: false,
-      ties: false,
+      find: false,
+      keys: false,
       batches: false,
       control: false,
-      operations: false,
+      records: false,
     }),
   )('$name', async ({ run }) => {
     await expect(run()).resolves.toBeUndefined();

@@ -15,9 +15,6 @@ class Prune extends Job {
   handle(): void {}
 }
 
-/** The capabilities that SQS and beanstalkd lack. */
-const LACKS = { moments: false, ties: false, locks: false, batches: false, follows: false, operations: false };
-
 let clock: TestClock;
 let plain: MemoryStore;
 let records: MemoryStore;
@@ -43,10 +40,12 @@ function process(declare: (schedule: PendingSchedule) => PendingSchedule, operat
     if (name !== 'plain') return connection;
     const push = connection.push.bind(connection);
     return Object.assign(connection, {
-      capabilities: { ...connection.capabilities, ...LACKS },
+      capabilities: { ...connection.capabilities, moments: false, follows: false },
+      // What SQS and beanstalkd lack.
       records: undefined,
       locks: undefined,
-      pushOnce: undefined,
+      keys: undefined,
+      batches: undefined,
       now: undefined,
       push: async (...given: Parameters<typeof push>) => {
         const pushed = await push(...given);
@@ -65,7 +64,7 @@ function process(declare: (schedule: PendingSchedule) => PendingSchedule, operat
 }
 
 const waiting = (): Promise<number> =>
-  new MemoryConnection('plain', plain).counts('default').then(({ ready, delayed }) => ready + delayed);
+  new MemoryConnection('plain', plain).queues.counts('default').then(({ ready, delayed }) => ready + delayed);
 
 test('one of several processes sends each occurrence at its moment', async () => {
   for (let count = 0; count < 5; count += 1) process((one) => one.everyMinute(), 'records');
@@ -84,7 +83,7 @@ test('an occurrence whose answer was lost is sent again with the same id', async
   await elapse(clock, 11);
   loseAnswer = false;
   await elapse(clock, 15);
-  const jobs = await new MemoryConnection('plain', plain).peek('default', 'ready', 10);
+  const jobs = await new MemoryConnection('plain', plain).queues.peek('default', 'ready', 10);
   const ids = jobs.map(({ payload }) => (JSON.parse(payload.toString()) as { id: string }).id);
   expect(ids.length).toBeGreaterThan(1);
   expect(new Set(ids).size).toBe(1);

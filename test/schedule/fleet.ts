@@ -55,7 +55,7 @@ export class Fleet {
   async sent(queue = 'default'): Promise<readonly string[]> {
     const connection = new MemoryConnection('main', this.store);
     const pages = await Promise.all(
-      (['ready', 'delayed'] as const).map((state) => connection.peek(queue, state, 1000)),
+      (['ready', 'delayed'] as const).map((state) => connection.queues.peek(queue, state, 1000)),
     );
     const all = pages.flat().map(({ payload }) => JSON.parse(payload.toString()) as { occurrence: { at: number } });
     return all.map(({ occurrence }) => new Date(occurrence.at * 1000).toISOString().slice(11, 19)).toSorted();
@@ -87,6 +87,7 @@ export class Fleet {
       return target;
     };
     watched(real.records, ['put', 'get', 'list', 'replace']);
-    return watched(real, ['pushOnce', 'push', 'now']);
+    watched(real.keys, ['pushOnce']);
+    return watched(real, ['push', 'now']);
   }
 }

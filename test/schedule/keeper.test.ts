@@ -97,7 +97,7 @@ describe('processes that keep a schedule', () => {
     await elapse(fleet.clock, 290);
     expect([await fleet.sent(), await fleet.sent('ahead')]).toEqual([[], ['12:05:00']]);
     const ahead = new MemoryConnection('main', fleet.store);
-    expect((await ahead.peek('ahead', 'delayed', 1))[0]!.at).toBe(Date.UTC(2027, 0, 1, 12, 5));
+    expect((await ahead.queues.peek('ahead', 'delayed', 1))[0]!.at).toBe(Date.UTC(2027, 0, 1, 12, 5));
     await elapse(fleet.clock, 11);
     expect([await fleet.sent(), await fleet.sent('ahead')]).toEqual([['12:05:00'], ['12:05:00']]);
   });
@@ -323,7 +323,7 @@ test('a schedule that is no longer declared is listed as an orphan for a week', 
 test('the id of a scheduled job contains its due time, and is the same for every process', async () => {
   keep(fleet.process(prune((one) => one.everyMinute())));
   await elapse(fleet.clock, 61);
-  const [job] = await new MemoryConnection('main', fleet.store).peek('default', 'ready', 1);
+  const [job] = await new MemoryConnection('main', fleet.store).queues.peek('default', 'ready', 1);
   const { id, occurrence } = JSON.parse(job!.payload.toString()) as { id: string; occurrence: object };
   expect(occurrence).toEqual({ schedule: 'prune', at: Date.UTC(2027, 0, 1, 12, 1) / 1000 });
   expect(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toBe(Date.UTC(2027, 0, 1, 12, 0) + MINUTE);

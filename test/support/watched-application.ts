@@ -32,7 +32,7 @@ export class WatchedConnection extends MemoryConnection {
 
   /** The waiting jobs of a queue, parsed. */
   async payloads(queue: string, state: 'ready' | 'delayed' = 'ready'): Promise<Record<string, unknown>[]> {
-    const jobs = await this.peek(queue, state, 1000);
+    const jobs = await this.queues.peek(queue, state, 1000);
     return jobs.map(({ payload }) => JSON.parse(payload.toString()) as Record<string, unknown>);
   }
 }

@@ -48,14 +48,17 @@ const until = (condition: () => boolean): Promise<void> => untilOn(application.c
 
 const countsBecome = async (ready: number, reserved: number): Promise<void> => {
   const { clock, manager } = application;
-  for (let counts = await manager.driver().counts('default'); counts.ready !== ready || counts.reserved !== reserved;) {
+  for (
+    let counts = await manager.driver().queues.counts('default');
+    counts.ready !== ready || counts.reserved !== reserved;
+  ) {
     await clock.advance(0);
-    counts = await manager.driver().counts('default');
+    counts = await manager.driver().queues.counts('default');
   }
 };
 
 const textsOf = async (state: 'ready' | 'delayed' | 'reserved'): Promise<string[]> =>
-  (await application.manager.driver().peek('default', state, 10)).map(({ payload }) => String(payload));
+  (await application.manager.driver().queues.peek!('default', state, 10)).map(({ payload }) => String(payload));
 
 const push = async (text: string, crashes: number, more = ''): Promise<void> => {
   const counters = crashes > 0 ? `"crashes":${crashes},"attempts":0` : '"attempts":0';

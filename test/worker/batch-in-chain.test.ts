@@ -128,7 +128,7 @@ describe('a batch in a chain', () => {
   it('is dispatched once, even with more jobs than one call takes and when the job that dispatches it runs twice', async () => {
     await application.bus.chain([application.bus.batch(notes(250)), new Note('behind')]).dispatch();
     const driver = application.manager.driver();
-    const [{ payload } = { payload: Buffer.of() }] = await driver.peek('default', 'ready', 1);
+    const [{ payload } = { payload: Buffer.of() }] = await driver.queues.peek!('default', 'ready', 1);
     await work();
     await driver.push('default', [{ payload: payload.toString() }]);
     await work();

@@ -50,7 +50,7 @@ const arrived = (): Promise<number> => application.manager.connection('other').s
 async function carrierTo(connection: string): Promise<string> {
   await application.bus.chain([new Step('a'), new Step('b').onConnection(connection)]).dispatch();
   await work(1);
-  const [carrier] = await application.manager.driver().peek('default', 'ready', 1);
+  const [carrier] = await application.manager.driver().queues.peek!('default', 'ready', 1);
   return carrier!.payload.toString();
 }
 

@@ -84,7 +84,7 @@ const work = (connection?: string): Promise<unknown> =>
 
 /** The payload of the first waiting job. */
 async function waiting(): Promise<string> {
-  const [job] = await application.manager.driver().peek('default', 'ready', 1);
+  const [job] = await application.manager.driver().queues.peek!('default', 'ready', 1);
   return job!.payload.toString();
 }
 
@@ -140,7 +140,7 @@ describe('the catch() job of a chain is dispatched', () => {
   });
 
   it('by a link whose failure is kept on another connection', async () => {
-    givenWith((real) => ({ capabilities: { ...real.capabilities, failed: false }, failed: undefined }));
+    givenWith((real) => ({ failed: undefined }));
     application.manager.configure({ ...application.manager.configuration, failed: 'other' });
     await chain('fail');
     await work();
@@ -202,7 +202,7 @@ describe('a link that has succeeded', () => {
     await work();
     expect(ran).toEqual(['a']);
     expect(await failed()).toEqual([]);
-    expect(await application.manager.driver().counts('default')).toMatchObject({ delayed: 1 });
+    expect(await application.manager.driver().queues.counts('default')).toMatchObject({ delayed: 1 });
     expect(application.log.messages('warn').join('\n')).toContain("'other'");
   });
 
@@ -215,7 +215,7 @@ describe('a link that has succeeded', () => {
       settlements.flatMap((one) => (one.outcome === 'completed' ? (one.next ?? []).map(({ queue }) => queue) : []));
     givenWith((real) => ({
       push: async (queue, entries) => (check([queue]), real.push(queue, entries)),
-      pushOnce: async (followUp, once) => (check([followUp.queue]), real.pushOnce!(followUp, once)),
+      keys: { pushOnce: async (followUp, once) => (check([followUp.queue]), real.keys!.pushOnce(followUp, once)) },
       exchange: async (settlements, wanted) => (check(nextOf(settlements)), real.exchange(settlements, wanted)),
     }));
     await application.bus.chain([new Note('a'), new Note('b').onQueue('closed')]).dispatch();

@@ -75,7 +75,7 @@ describe('the hook queued', () => {
     await work('main');
 
     expect(heard.slice(2)).toEqual(['queued b', 'after Link']);
-    const [waiting] = await manager.driver('main').peek('mine', 'delayed', 1);
+    const [waiting] = await manager.driver('main').queues.peek!('mine', 'delayed', 1);
     expect(events[1]).toEqual({
       connectionName: 'main',
       queue: 'mine',

@@ -186,7 +186,9 @@ describe('a chain', () => {
 
   it('is marked, so that a worker that does not know chains gives it back', async () => {
     await application.bus.chain([new Note('a'), new Note('b')]).dispatch();
-    const [{ payload }] = (await application.manager.driver().peek('default', 'ready', 1)) as [{ payload: Buffer }];
+    const [{ payload }] = (await application.manager.driver().queues.peek!('default', 'ready', 1)) as [
+      { payload: Buffer },
+    ];
     expect(JSON.parse(payload.toString())).toMatchObject({ job: 'onqueue+', displayName: 'Note' });
     const [first, ...more] = readChain(JSON.parse(payload.toString()) as Record<string, unknown>).links;
     expect(more).toEqual([]);

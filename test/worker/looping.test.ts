@@ -7,7 +7,7 @@ import { application, Note, ran, setTheScene } from './scene';
 setTheScene();
 
 const worker = (options: WorkerOptions = {}): Worker => new Worker(options, application.manager);
-const counts = (queue = 'default'): Promise<object> => application.manager.driver().counts(queue);
+const counts = (queue = 'default'): Promise<object> => application.manager.driver().queues.counts(queue);
 
 const veto = (): Veto => {
   const { manager } = application;

@@ -194,7 +194,6 @@ it('a failed store elsewhere keeps the counters of the failure', async () => {
     const connection = connectMemory(config, context);
     if (context.name === 'keeper') return connection;
     return Object.create(connection, {
-      capabilities: { value: { ...connection.capabilities, failed: false } },
       failed: { value: undefined },
       ...boundTo(connection),
     }) as typeof connection;

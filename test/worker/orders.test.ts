@@ -47,7 +47,7 @@ class UntilAborted extends Job {
 
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 const control = () => application.manager.driver().control!;
-const counts = (): Promise<object> => application.manager.driver().counts('default');
+const counts = (): Promise<object> => application.manager.driver().queues.counts('default');
 
 const start = (options: WorkerOptions = {}) => {
   const worker = new Worker(options, application.manager);
@@ -187,7 +187,7 @@ describe('an outcome that the store refuses', () => {
     await application.bus.dispatch(new Gated());
     const { worker } = start();
     await until(() => ran.length === 1);
-    await application.manager.driver().clear('default');
+    await application.manager.driver().queues.clear!('default');
     gate.open();
     await until(() => health(worker).outcomes.lost === 1);
 

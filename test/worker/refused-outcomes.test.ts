@@ -109,11 +109,7 @@ const others = texts.map((text) => new Probe(text));
 const errors = (): string[] => application.log.messages('error');
 
 /** A connection whose failed jobs are kept elsewhere. */
-const withoutFailedStore = (given: Connection): Connection =>
-  changed(given, {
-    capabilities: { ...given.capabilities, failed: false },
-    failed: undefined,
-  });
+const withoutFailedStore = (given: Connection): Connection => changed(given, { failed: undefined });
 
 describe.each([1, 5])('an outcome that the store refuses for good, at concurrency %d', (concurrency) => {
   it('makes the job fail, whose retry goes on with its chain, and does not hold up others', async () => {
@@ -197,7 +193,7 @@ describe('a failed store of another connection', () => {
     await elapse(application.clock, 5);
 
     expect(worker.health()).toMatchObject({ ready: true, outcomes: { completed: 20, failed: 0 } });
-    expect(await connection.counts('default')).toMatchObject({ reserved: 1 });
+    expect(await connection.queues.counts('default')).toMatchObject({ reserved: 1 });
     expect(errors()).toEqual([expect.stringContaining('The store refused to keep Probe')]);
 
     put.mockRestore();
@@ -240,7 +236,7 @@ it('a refused outcome is lost if the job is no longer reserved by its worker', a
   start();
   refusal = (settlement) => {
     if (!isOf(settlement, 'bad')) return undefined;
-    void connection.clear('default');
+    void connection.queues.clear!('default');
     return refused;
   };
   await dispatch(new Probe('bad'));
@@ -285,7 +281,7 @@ it('jobs that were not started go back one by one if one of them is refused', as
   await ended;
 
   expect(ran).toEqual([]);
-  expect(await connection.counts('default')).toEqual({ ready: 4, delayed: 0, reserved: 1 });
+  expect(await connection.queues.counts('default')).toEqual({ ready: 4, delayed: 0, reserved: 1 });
 });
 
 it('jobs are settled without a reserve if the store refuses both in one call', async () => {

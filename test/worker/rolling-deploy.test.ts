@@ -66,7 +66,8 @@ it('a worker that knows neither the job nor the mark gives a chain back unchange
   const manager = new QueueManager(environment, configuration);
   const old = new OldManager(environment, configuration);
   const id = await new JobBus(() => manager).chain([new New(0), new New(1), new New(2)]).dispatch();
-  const textOf = async (state: 'ready' | 'delayed') => (await store.peek('deploys', state, 1))[0]!.payload.toString();
+  const textOf = async (state: 'ready' | 'delayed') =>
+    (await store.queues.peek('deploys', state, 1))[0]!.payload.toString();
   const sent = await textOf('ready');
 
   await new Worker({ queue: 'deploys', once: true }, old).run();
@@ -74,7 +75,7 @@ it('a worker that knows neither the job nor the mark gives a chain back unchange
   await clock.advance('1m');
   await new Worker({ queue: 'deploys', stopWhenEmpty: true }, manager).run();
 
-  expect([done, await store.counts('deploys')]).toMatchObject([3, { ready: 0, delayed: 0, reserved: 0 }]);
+  expect([done, await store.queues.counts('deploys')]).toMatchObject([3, { ready: 0, delayed: 0, reserved: 0 }]);
   // Version 0.1.0 sees our mark as we see this one: as the name of an unknown string job.
   const unknown = sent.replace('"onqueue+"', '"onqueue++"').replace(id, 'u');
   await store.push('deploys', [{ payload: unknown }]);

@@ -28,7 +28,6 @@ class Work extends Job {
 /** The connection of a process that can be frozen between a call and its reply. */
 function freezable(whole: MemoryConnection, keepsFailed: boolean): Connection {
   const own: Partial<Connection> = {
-    capabilities: { ...whole.capabilities, failed: keepsFailed },
     exchange: async (settlements, wanted) => {
       if (settlements.length > 0) await frozen.settle?.opened;
       const settled = await whole.exchange(settlements, wanted);
@@ -138,7 +137,7 @@ describe('a job reserved by a worker that was then frozen for longer than the le
     await ended;
 
     expect(ran).toEqual([]);
-    expect(await store.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(await store.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 });
 

@@ -186,9 +186,12 @@ describe('a worker whose store estimates its counts', () => {
     looks = 0;
     onStore((memory) => ({
       capabilities: { ...memory.capabilities, exactCounts: false },
-      counts: async () => {
-        looks += 1;
-        return { ready: 0, delayed: estimated, reserved: 0 };
+      queues: {
+        ...memory.queues,
+        counts: async () => {
+          looks += 1;
+          return { ready: 0, delayed: estimated, reserved: 0 };
+        },
       },
       exchange: async (settlements, wanted) => {
         const { results, reply } = await memory.exchange(settlements, wanted);

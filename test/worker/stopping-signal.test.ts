@@ -60,7 +60,7 @@ it('a job that defers itself when it is told continues elsewhere without losing 
   void worker.stop();
 
   expect(await ended).toBe('stopped');
-  const [job] = await application.manager.driver().peek('default', 'ready', 1);
+  const [job] = await application.manager.driver().queues.peek!('default', 'ready', 1);
   expect(job?.payload.toString()).toMatch(/"releases":1,"attempts":0}$/);
 });
 

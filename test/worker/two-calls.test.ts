@@ -24,7 +24,7 @@ class Waits extends Job {
 
 beforeEach(() => {
   application = faultyApplication();
-  Object.assign(application.connection, { callsAtOnce: 2 });
+  Object.assign(application.connection, { atOnce: { calls: 2 } });
   gate = new Gate();
   held = new Gate();
   ran = [];
@@ -41,7 +41,7 @@ afterEach(async () => {
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 const fill = (count: number): Promise<unknown> =>
   application.bus.bulk(Array.from({ length: count }, (_, number) => new Waits(number)));
-const counts = (): Promise<object> => application.connection.counts('default');
+const counts = (): Promise<object> => application.connection.queues.counts('default');
 
 /** Starts a worker whose first reserve is executed at once but answered only when `held` opens. */
 function work(options: WorkerOptions): { readonly worker: Worker; readonly ended: Promise<string> } {

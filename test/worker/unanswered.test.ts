@@ -78,7 +78,7 @@ function halfSilent(whole: Connection): Connection {
       const isSilent = reservations[0]!.queue === 'silent';
       if (isSilent) renewed += reservations.length;
       if (isMute && isSilent) await mute.opened;
-      return whole.renew(reservations, lease);
+      return whole.renew!(reservations, lease);
     },
   };
   return new Proxy(whole, {
@@ -125,7 +125,7 @@ async function answer(): Promise<void> {
 }
 
 const untilRan = (text: string): Promise<void> => until(application.clock, () => ran.includes(text));
-const reserved = async (queue: string): Promise<number> => (await connection.counts(queue)).reserved;
+const reserved = async (queue: string): Promise<number> => (await connection.queues.counts(queue)).reserved;
 
 describe('an outcome that one server of a divided store leaves unanswered', () => {
   it('does not hold up other jobs, keeps its lease, and counts once it is written', async () => {

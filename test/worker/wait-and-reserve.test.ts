@@ -105,7 +105,7 @@ describe('an idle worker whose store can end a wait with a reservation', () => {
 
     expect(await ended).toBe('stopped');
     expect(ran).toEqual([]);
-    expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 
   it('does not end before such a job is back', async () => {
@@ -120,7 +120,7 @@ describe('an idle worker whose store can end a wait with a reservation', () => {
 
     settles.open();
     expect(await ended).toBe('stopped');
-    expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 
   it('does not let a wait reserve beside another worker of the process, whose jobs may block the event loop', async () => {
@@ -142,7 +142,7 @@ describe('an idle worker whose store can end a wait with a reservation', () => {
     await application.clock.advance('700ms');
     await until(() => ran.length === 1);
 
-    expect(await connection.counts('default')).toMatchObject({ reserved: 1 });
+    expect(await connection.queues.counts('default')).toMatchObject({ reserved: 1 });
   });
 
   it('takes no more jobs than maxJobs allows', async () => {
@@ -153,7 +153,7 @@ describe('an idle worker whose store can end a wait with a reservation', () => {
 
     expect(await ended).toBe('max-jobs');
     expect(ran).toEqual(['a']);
-    expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 
   it('does not let a wait reserve if there are looping hooks, which must be called before each reserve', async () => {

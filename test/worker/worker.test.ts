@@ -41,7 +41,7 @@ class UntilAborted extends Job {
 }
 
 const worker = (options: WorkerOptions = {}): Worker => new Worker(options, application.manager);
-const counts = (queue = 'default'): Promise<object> => application.manager.driver().counts(queue);
+const counts = (queue = 'default'): Promise<object> => application.manager.driver().queues.counts(queue);
 
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 
@@ -346,7 +346,7 @@ describe('a worker stops', () => {
     await application.clock.advance('11s');
     await stopped;
 
-    const [job] = await application.manager.driver().peek('default', 'ready', 1);
+    const [job] = await application.manager.driver().queues.peek!('default', 'ready', 1);
     expect(JSON.parse(String(job?.payload))).toMatchObject({ attempts: 0, releases: 1 });
   });
 

@@ -15,11 +15,7 @@ export interface OpenStore {
 
 /** The store for a connection's failed jobs: its own, or that of the connection that `failed` names. */
 export function failedStoreOf(connection: Connection, sources: Application): FailedStore | undefined {
-  return ownStore(connection) ?? ownStore(sources.driver(sources.failedConnection));
-}
-
-function ownStore({ capabilities, failed }: Connection): FailedStore | undefined {
-  return capabilities.failed ? failed : undefined;
+  return connection.failed ?? sources.driver(sources.failedConnection).failed;
 }
 
 /**
@@ -39,9 +35,8 @@ export async function visitStores(
   for (const name of names) {
     try {
       const connection = sources.driver(name);
-      if (connection.standsFor !== undefined) continue;
-      const store = ownStore(connection);
-      const { buried } = connection;
+      if (connection.failover !== undefined) continue;
+      const { failed: store, buried } = connection;
       if (store !== undefined) await ask({ connection, store });
       else if (buried === undefined || askBuried === undefined || failedStoreOf(connection, sources)) continue;
       else await askBuried(buried);
@@ -57,14 +52,14 @@ export async function visitStores(
 /** How many stores there are to visit. */
 export function countStores(sources: Application): number {
   const connections = sources.connectionNames().map((name) => sources.driver(name));
-  return connections.filter((connection) => connection.standsFor === undefined && ownStore(connection)).length;
+  return connections.filter((connection) => connection.failover === undefined && connection.failed).length;
 }
 
 /** Whether two connections may lead to one store, so that jobs could be counted twice. */
 export function sharesStores(sources: Application): boolean {
   const open = sources.connectionNames().map((name) => sources.driver(name));
   const addresses = open
-    .filter((connection) => connection.standsFor === undefined && ownStore(connection))
+    .filter((connection) => connection.failover === undefined && connection.failed)
     .map((connection) => addressOf(connection));
   return new Set(addresses).size < addresses.length;
 }

@@ -26,10 +26,10 @@ export const size = defineCommand({
     };
     // Counts first: if the store is unreachable, the error should say that nothing was counted.
     const counts = await Promise.all((queues.length > 0 ? queues : [connection.defaultQueue]).map(count));
-    const pauses = driver.capabilities.control ? await connection.pauses() : [];
+    const pauses = driver.control ? await connection.pauses() : [];
     const paused = new Map(pauses.map(({ queue, until }) => [queue, until?.toISOString()]));
     if (queues.length === 0) {
-      const others = new Set([...(await driver.queues()), ...paused.keys()]);
+      const others = new Set([...(await driver.queues.names()), ...paused.keys()]);
       others.delete(connection.defaultQueue);
       counts.push(...(await Promise.all([...others].map(count))));
       counts.sort((a, b) => (a.queue < b.queue ? -1 : 1));
@@ -117,7 +117,7 @@ export const pause = defineCommand({
   },
   async run(call) {
     const { connection, driver, queuesOrOwn } = await openNamed(call);
-    const used = await driver.queues();
+    const used = await driver.queues.names();
     const queues = call.flags.all === true ? new Set([connection.defaultQueue, ...used]) : queuesOrOwn;
     const paused: object[] = [];
     for (const queue of queues) {

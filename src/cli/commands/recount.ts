@@ -28,17 +28,17 @@ export const recount = defineCommand({
     const meant = connectionsOf(manager, connection);
     const findings: (Finding & { readonly connection: string })[] = [];
     for (const one of meant) {
-      if (one.recount === undefined) {
+      if (one.keys?.recount === undefined) {
         call.fail(`${one.name}: the driver ${one.driver} cannot recount.`);
         continue;
       }
-      const look = async () => (await one.recount?.({ repair: !dryRun })) ?? [];
+      const look = async () => (await one.keys?.recount?.({ repair: !dryRun })) ?? [];
       for (const finding of await showingProgress(call, `Looking at ${one.name}`, look)) {
         findings.push({ connection: one.name, ...finding });
         call.output.line(`${one.name}: ${sentenceOf(finding)}`);
       }
     }
-    if (meant.length > 0 && meant.every((one) => one.recount === undefined)) return;
+    if (meant.length > 0 && meant.every((one) => one.keys?.recount === undefined)) return;
     call.output.result({ repaired: !dryRun, findings }, summaryOf(findings, dryRun));
   },
 });
@@ -53,7 +53,7 @@ function connectionsOf(manager: QueueManager, name: string | undefined): readonl
     throw new CapabilityError(lacking, driver, 'batches');
   }
   // The first connection of a failover keeps its data.
-  const stores = [...new Set(able.map((each) => each.standsFor ?? each))];
+  const stores = [...new Set(able.map((each) => each.failover?.first ?? each))];
   // A store that lives only in this process is empty.
   return name === undefined ? stores.filter(({ threadAccess }) => threadAccess !== null) : stores;
 }

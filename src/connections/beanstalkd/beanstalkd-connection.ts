@@ -1,22 +1,22 @@
 /** The `beanstalkd` driver: a queue is a tube, a lease is the time to run, a renewal is a touch. */
 import type { Seconds } from '../../base/clock';
-import { BEANSTALKD, type BeanstalkdConfig } from './driver';
+import type { BeanstalkdConfig } from './driver';
 import { Recent } from '../../base/collections';
-import type { ConnectorContext } from '../driver';
+import { JOBS_ALONE, type ConnectorContext } from '../driver';
 import type {
   Connection,
   Counts,
   Diagnosis,
   Entry,
-  PeekedJob,
   RenewResult,
   Reservation,
   ReserveReply,
   Settled,
   Settlement,
   Wanted,
+  Queues,
 } from '../contract';
-import { NOTHING, settledBeside, settledThen, StoreConnection, Waits } from '../kit/connection';
+import { settledBeside, settledThen, StoreConnection, Waits, NOTHING } from '../kit/connection';
 import { BuriedJobs } from './buried-jobs';
 import { BeanstalkdCaller } from './caller';
 import { clearTube } from './clear';
@@ -43,7 +43,7 @@ export type BeanstalkdContext = Pick<ConnectorContext, 'name' | 'clock' | 'deadl
 export class BeanstalkdConnection extends StoreConnection implements Connection {
   readonly driver = 'beanstalkd';
   readonly address: string;
-  readonly capabilities = BEANSTALKD;
+  readonly capabilities = JOBS_ALONE.capabilities;
   readonly buried: BuriedJobs;
   readonly #context: BeanstalkdContext;
   readonly #priority: number;
@@ -73,7 +73,7 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
     this.buried = new BuriedJobs(
       this.#caller,
       (queue) => this.#tubes.of(queue),
-      () => this.queues(),
+      () => this.#queues(),
     );
   }
 
@@ -113,7 +113,14 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
     });
   }
 
-  counts(queue: string): Promise<Counts> {
+  readonly queues: Queues = {
+    names: () => this.#queues(),
+    counts: (queue) => this.#counts(queue),
+    /** Jobs held by other connections stay: only their holders can end them. */
+    clear: (queue) => this.#do('clear', () => clearTube(this.#caller, this.#reservers, this.#tubes.of(queue))),
+  };
+
+  #counts(queue: string): Promise<Counts> {
     return this.#do('counts', async () => {
       const tube = this.#tubes.of(queue);
       const consequence = `queue '${queue}' was not counted`;
@@ -123,16 +130,7 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
     });
   }
 
-  /** Jobs held by other connections stay: only their holders can end them. */
-  clear(queue: string): Promise<number> {
-    return this.#do('clear', () => clearTube(this.#caller, this.#reservers, this.#tubes.of(queue)));
-  }
-
-  async peek(): Promise<readonly PeekedJob[]> {
-    throw this.lacks('peek', 'peek');
-  }
-
-  queues(): Promise<readonly string[]> {
+  #queues(): Promise<readonly string[]> {
     return this.#do('queues', async () => {
       const question = { consequence: 'the queues were not read', repeatable: true };
       const [list] = await this.#caller.call(() => ['list-tubes'], question);

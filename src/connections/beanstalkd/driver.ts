@@ -30,9 +30,6 @@ const url: Check = (given) => {
     : 'expected a host and a port alone, such as beanstalk://127.0.0.1:11300: beanstalkd knows neither users nor passwords';
 };
 
-/** A job keeps the place of its age, whether it was delayed or released, and the server shows only the first of a state. */
-export const BEANSTALKD = JOBS_ALONE;
-
 export const beanstalkdDriver: Driver<BeanstalkdConfig> = {
   name: 'beanstalkd',
   keys: {
@@ -41,7 +38,8 @@ export const beanstalkdDriver: Driver<BeanstalkdConfig> = {
     prefix: { check: value.text },
     priority: { check: value.integer(1, 1023) },
   },
-  stores: { beanstalkd: BEANSTALKD },
+  // A job keeps the place of its age, whether it was delayed or released, and the server shows only the first of a state.
+  stores: { beanstalkd: JOBS_ALONE },
   connect: (config, context) => {
     const { BeanstalkdConnection } = require('./beanstalkd-connection') as typeof import('./beanstalkd-connection');
     return new BeanstalkdConnection(config, context);

@@ -5,7 +5,7 @@
  */
 import type { Milliseconds } from '../../base/clock';
 import type { NewBatch } from '../batch-store';
-import type { Connection, Diagnosis, Entry, Pushed, Settled, Settlement, Wanted } from '../contract';
+import type { Connection, Diagnosis, Entry, Pushed, Settled, Settlement, Wanted, AtOnce, Failover } from '../contract';
 import type { ConnectorContext } from '../driver';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
 import { pagesOf } from '../../base/collections';
@@ -13,22 +13,21 @@ import { Member } from './member';
 
 /** What a failover leaves to its first connection. */
 const OF_FIRST = [
-  ...(['capabilities', 'callsAtOnce', 'isAway', 'threadAccess'] as const),
-  ...(['failed', 'buried', 'locks', 'batches', 'records', 'control'] as const),
-  ...(['renew', 'counts', 'clear', 'peek', 'find', 'pushOnce', 'queues'] as const),
+  ...(['capabilities', 'isAway', 'renew', 'threadAccess', 'queues'] as const),
+  ...(['failed', 'buried', 'locks', 'keys', 'batches', 'records', 'control'] as const),
 ] satisfies readonly (keyof Connection)[];
 
 type OfFirst = Pick<Connection, (typeof OF_FIRST)[number]>;
 
 class StandIn {
-  constructor(readonly standsFor: Connection) {}
+  constructor(protected readonly first: Connection) {}
 }
 
 for (const name of OF_FIRST) {
   Object.defineProperty(StandIn.prototype, name, {
     get(this: StandIn): unknown {
-      const member: unknown = this.standsFor[name];
-      return typeof member === 'function' ? member.bind(this.standsFor) : member;
+      const member: unknown = this.first[name];
+      return typeof member === 'function' ? member.bind(this.first) : member;
     },
   });
 }
@@ -67,15 +66,19 @@ export class FailoverConnection
     return this.#context.clock.now();
   }
 
-  get standIn(): string | undefined {
-    return this.#standIn;
+  get failover(): Failover {
+    return { first: this.first, standIn: this.#standIn };
+  }
+
+  /** Pushes are divided among the members. */
+  get atOnce(): AtOnce {
+    return { calls: this.first.atOnce?.calls };
   }
 
   async push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void> {
     this.#checkOpen('push');
     // The jobs of a batch are counted where the batch is kept.
-    if (begins !== undefined || entries[0]?.ties?.batch !== undefined)
-      return this.standsFor.push(queue, entries, begins);
+    if (begins !== undefined || entries[0]?.ties?.batch !== undefined) return this.first.push(queue, entries, begins);
     const results: Pushed[] = [];
     let isTold = false;
     // A connection takes all of a page or nothing. Of a longer list it might take a part, and that part would go to another
@@ -92,7 +95,7 @@ export class FailoverConnection
     const failures: QueueUnavailableError[] = [];
     // A connection without unique keys would let every job in.
     const isTied = entries.some(({ ties }) => ties !== undefined);
-    const able = isTied ? this.#members.filter(({ connection }) => connection.capabilities.ties) : this.#members;
+    const able = isTied ? this.#members.filter(({ connection }) => connection.keys !== undefined) : this.#members;
     for (const member of inTurn(able, queue)) {
       const pushed = await member.push(queue, entries);
       if (pushed instanceof QueueUnavailableError) {
@@ -107,7 +110,7 @@ export class FailoverConnection
 
   exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
     if (wanted !== undefined) this.#tellWorkers();
-    return this.standsFor.exchange(settlements, wanted);
+    return this.first.exchange(settlements, wanted);
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {
@@ -117,7 +120,7 @@ export class FailoverConnection
     let taker: Member | undefined;
     for (const member of this.#members) {
       try {
-        const ready = (await member.look(queue)) ?? 0;
+        const ready = await member.look(queue);
         if (ready > 0 && member !== this.#members[0]) found.push(this.#waiting(member, queue, ready));
         taker ??= member;
       } catch (error) {
@@ -135,7 +138,7 @@ export class FailoverConnection
   /** Closes the first connection, which does everything but push. The others are closed by whoever opened them. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.standsFor.close();
+    await this.first.close();
   }
 
   #waiting({ name }: Member, queue: string, ready: number): Diagnosis {

@@ -3,7 +3,7 @@ import { pauseAfter, type Milliseconds } from '../../base/clock';
 import type { Connection, Entry, Pushed } from '../contract';
 import type { ConnectorContext } from '../driver';
 import { entriesFor } from '../entries';
-import { CapabilityError, QueueUnavailableError } from '../errors';
+import { QueueUnavailableError } from '../errors';
 
 /** Pauses between two looks at a member that is away; they grow if it answers but takes nothing. */
 const BACKOFF = { first: 1000, longest: 30_000 };
@@ -57,15 +57,9 @@ export class Member {
     return pushed ?? undefined;
   }
 
-  /** How many jobs are ready in the queue. Undefined if it answers but cannot count. @throws what it throws */
-  async look(queue: string): Promise<number | undefined> {
-    try {
-      return (await this.connection.counts(queue)).ready;
-    } catch (error) {
-      if (!(error instanceof CapabilityError)) throw error;
-      await this.connection.queues();
-      return undefined;
-    }
+  /** How many jobs are ready in the queue. @throws what it throws */
+  async look(queue: string): Promise<number> {
+    return (await this.connection.queues.counts(queue)).ready;
   }
 
   #noteAbsence(error: QueueUnavailableError, queue: string): void {

@@ -6,11 +6,8 @@ import { CapabilityError, ConnectionClosedError } from '../errors';
 import type {
   Capabilities,
   Connection,
-  Counts,
   Diagnosis,
   Entry,
-  PeekedJob,
-  RenewResult,
   Settled,
   FollowUp,
   Reservation,
@@ -18,6 +15,7 @@ import type {
   Settlement,
   SettleResult,
   Wanted,
+  Queues,
 } from '../contract';
 import { endOfPage, MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/collections';
 import { afterFreeRelease } from '../../payload/counters';
@@ -82,29 +80,12 @@ export abstract class StorelessConnection extends StoreConnection implements Con
     throw this.lacks('exchange', 'reserve');
   }
 
-  async renew(): Promise<readonly RenewResult[]> {
-    throw this.lacks('renew', 'renew');
-  }
-
-  async counts(_queue: string): Promise<Counts> {
-    this.checkOpen('counts');
-    return { ready: 0, delayed: 0, reserved: 0 };
-  }
-
-  async clear(_queue: string): Promise<number> {
-    this.checkOpen('clear');
-    return 0;
-  }
-
-  async peek(): Promise<readonly PeekedJob[]> {
-    this.checkOpen('peek');
-    return [];
-  }
-
-  async queues(): Promise<readonly string[]> {
-    this.checkOpen('queues');
-    return [];
-  }
+  readonly queues: Queues = this.whileOpen('queues', {
+    names: async () => [],
+    counts: async () => ({ ready: 0, delayed: 0, reserved: 0 }),
+    clear: async () => 0,
+    peek: async () => [],
+  });
 }
 
 /** The reply if nothing was wanted. */

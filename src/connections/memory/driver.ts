@@ -18,7 +18,7 @@ declare module '../driver' {
 export const memoryDriver: Driver<MemoryConfig> = {
   name: 'memory',
   keys: { ...COMMON_KEYS, ...LEASE_KEY },
-  stores: { memory: ALL_CAPABLE },
+  stores: { memory: { capabilities: ALL_CAPABLE, lacks: ['transactions'] } },
   connect: (config, context) =>
     (require('./memory-connection') as typeof import('./memory-connection')).connectMemory(config, context),
 };

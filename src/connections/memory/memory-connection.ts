@@ -7,22 +7,17 @@ import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import type { BatchStore, NewBatch } from '../batch-store';
 import type {
   Connection,
-  Counts,
   Diagnosis,
   Entry,
-  Once,
-  PageToPush,
-  PeekedJob,
-  PlacedJob,
   Pushed,
-  PushedOnce,
   RenewResult,
   Reservation,
   Settled,
   Settlement,
-  WaitingState,
   Wanted,
   Control,
+  Queues,
+  KeyStore,
 } from '../contract';
 import type { FailedEntry } from '../failed-store';
 import type { KeptBatch } from '../kit/batch-counts';
@@ -99,40 +94,19 @@ export class MemoryConnection extends StoreConnection implements Connection {
     return reservations.map((reservation) => this.#store.renew(reservation, lease));
   }
 
-  async counts(queue: string): Promise<Counts> {
-    this.checkOpen('counts');
-    return this.#store.queue(queue).counts;
-  }
+  readonly queues: Required<Queues> = this.whileOpen('queues', {
+    names: async () => this.#store.queueNames,
+    counts: async (queue) => this.#store.queue(queue).counts,
+    clear: async (queue) => this.#store.clear(queue),
+    peek: async (queue, state, limit, after) =>
+      this.#store.queue(queue).peek(state, limit, after === undefined ? undefined : Number(after)),
+    find: async (id, queue) => this.#store.find(id, queue === undefined ? this.#store.queueNames : [queue]),
+    forget: async (queue) => this.#store.forget(queue),
+  });
 
-  async clear(queue: string): Promise<number> {
-    this.checkOpen('clear');
-    return this.#store.clear(queue);
-  }
-
-  async peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]> {
-    this.checkOpen('peek');
-    return this.#store.queue(queue).peek(state, limit, after === undefined ? undefined : Number(after));
-  }
-
-  async find(id: string, queue?: string): Promise<PlacedJob | undefined> {
-    this.checkOpen('find');
-    return this.#store.find(id, queue === undefined ? this.#store.queueNames : [queue]);
-  }
-
-  async pushOnce(page: PageToPush, once: Once): Promise<PushedOnce> {
-    this.checkOpen('pushOnce');
-    return this.#store.pushOnce(page, once);
-  }
-
-  async queues(): Promise<readonly string[]> {
-    this.checkOpen('queues');
-    return this.#store.queueNames;
-  }
-
-  async forget(queue: string): Promise<boolean> {
-    this.checkOpen('forget');
-    return this.#store.forget(queue);
-  }
+  readonly keys: KeyStore = this.whileOpen('keys', {
+    pushOnce: async (page, once) => this.#store.pushOnce(page, once),
+  });
 
   async now(): Promise<Milliseconds> {
     return this.#store.clock.now();

@@ -1,7 +1,6 @@
 /** The `null` driver: its configuration and how it is loaded. */
 import { COMMON_KEYS } from '../../application/configuration/configuration';
-import { STORELESS, type CommonConfig, type Driver } from '../driver';
-import type { Capabilities } from '../contract';
+import { STORELESS, type CommonConfig, type Driver, type Store } from '../driver';
 
 /** Jobs are thrown away. */
 export interface NullConfig extends CommonConfig {
@@ -15,7 +14,7 @@ declare module '../driver' {
 }
 
 /** What the `null` driver can do without keeping anything. */
-export const NULL: Capabilities = { ...STORELESS, delay: true, clear: true, peek: true };
+export const NULL: Store = { ...STORELESS, capabilities: { ...STORELESS.capabilities, delay: true } };
 
 export const nullDriver: Driver<NullConfig> = {
   name: 'null',

@@ -6,7 +6,7 @@ import { StorelessConnection } from '../kit/connection';
 export class NullConnection extends StorelessConnection {
   readonly driver = 'null';
   readonly address = 'nowhere';
-  readonly capabilities = NULL;
+  readonly capabilities = NULL.capabilities;
 
   async push(_queue: string, _entries: readonly Entry[]): Promise<void> {
     this.checkOpen('push');

@@ -5,19 +5,13 @@ import { StoreConnection } from '../kit/connection';
 import { systemClock, StoreClock, type Milliseconds, type Seconds } from '../../base/clock';
 import {
   WAITING_STATES,
-  type Finding,
-  type RecountOptions,
   type Capabilities,
   type Connection,
   type Counts,
   type Diagnosis,
   type Entry,
-  type Once,
-  type PageToPush,
   type PeekedJob,
-  type PlacedJob,
   type Pushed,
-  type PushedOnce,
   type RenewResult,
   type Reservation,
   type Settled,
@@ -27,6 +21,9 @@ import {
   type Wanted,
   type StoreThread,
   type LockStore,
+  type KeyStore,
+  type AtOnce,
+  type Queues,
 } from '../contract';
 import type { RedisConfig } from './driver';
 import type { NewBatch } from '../batch-store';
@@ -64,8 +61,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly driver = 'redis';
   readonly address: string;
   readonly capabilities: Capabilities;
-  readonly callsAtOnce: number;
-  readonly pushesAtOnce = PUSHES_AT_ONCE;
+  readonly atOnce: AtOnce;
   readonly failed: RedisFailedStore;
   readonly locks: RedisLockStore;
   readonly batches: RedisBatchStore;
@@ -86,7 +82,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.address = source.address;
     this.capabilities = source.cluster ? DIVIDED : ALL_CAPABLE;
     // In a cluster the calls of a queue are sent one after another.
-    this.callsAtOnce = source.cluster ? 1 : 2;
+    this.atOnce = { calls: source.cluster ? 1 : 2, pushes: PUSHES_AT_ONCE };
     this.#source = source;
     this.#prefix = prefix;
     this.#context = context;
@@ -146,10 +142,19 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.#store.names.note(queue);
   }
 
-  async pushOnce(page: PageToPush, once: Once): Promise<PushedOnce> {
-    this.checkOpen('pushOnce');
-    return pushOnce(this.#store, page, once);
-  }
+  readonly queues: Required<Queues> = this.whileOpen('queues', {
+    names: () => this.#store.names.all(),
+    counts: (queue) => this.#counts(queue),
+    clear: (queue) => this.#clear(queue),
+    peek: (queue, state, limit, after) => this.#peek(queue, state, limit, after),
+    find: (id, queue) => findJob(this.#store, id, queue),
+    forget: (queue) => this.#forget(queue),
+  });
+
+  readonly keys: Required<KeyStore> = this.whileOpen('keys', {
+    pushOnce: (page, once) => pushOnce(this.#store, page, once),
+    recount: (options) => recount(this.#store, options),
+  });
 
   exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
     this.checkOpen('exchange');
@@ -196,8 +201,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     return results;
   }
 
-  async counts(queue: string): Promise<Counts> {
-    this.checkOpen('counts');
+  async #counts(queue: string): Promise<Counts> {
     const { caller, keys } = this.#store;
     const [, ready, delayed, reserved] = (await caller.script('counts', keys.of(queue, WAITING_STATES), [], {
       consequence: `queue '${queue}' was not counted`,
@@ -205,13 +209,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     return { ready, delayed, reserved };
   }
 
-  async recount(options: RecountOptions): Promise<readonly Finding[]> {
-    this.checkOpen('recount');
-    return recount(this.#store, options);
-  }
-
-  async clear(queue: string): Promise<number> {
-    this.checkOpen('clear');
+  async #clear(queue: string): Promise<number> {
     let cleared = 0;
     let most: unknown = -1;
     for (;;) {
@@ -230,8 +228,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   /**
    * Returns up to `limit` jobs, in calls of 100 jobs or 1 MiB. A job's place is the number of jobs up to and including it.
    */
-  async peek(queue: string, state: WaitingState, limit: number, after = '0'): Promise<readonly PeekedJob[]> {
-    this.checkOpen('peek');
+  async #peek(queue: string, state: WaitingState, limit: number, after = '0'): Promise<readonly PeekedJob[]> {
     const { caller, keys } = this.#store;
     const consequence = 'the jobs were not read';
     const jobs: PeekedJob[] = [];
@@ -248,18 +245,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     return jobs;
   }
 
-  async find(id: string, queue?: string): Promise<PlacedJob | 'unseen' | undefined> {
-    this.checkOpen('find');
-    return findJob(this.#store, id, queue);
-  }
-
-  async queues(): Promise<readonly string[]> {
-    this.checkOpen('queues');
-    return this.#store.names.all();
-  }
-
-  async forget(queue: string): Promise<boolean> {
-    this.checkOpen('forget');
+  async #forget(queue: string): Promise<boolean> {
     const { caller, cluster, keys, names } = this.#store;
     const { ready, delayed, reserved, failed, notify, control } = keys.queue(queue);
     const patience = { consequence: `queue '${queue}' was not forgotten` };

@@ -156,7 +156,7 @@ export const redisDriver: Driver<RedisConfig> = {
       yield ['db', 'a cluster has database 0 alone; take a prefix of your own to keep jobs apart'];
     }
   },
-  stores: { redis: ALL_CAPABLE },
+  stores: { redis: { capabilities: ALL_CAPABLE, lacks: ['transactions'] } },
   connect: (config, context) =>
     (require('./connection') as typeof import('./connection')).connectRedis(config, context),
 };

@@ -1,10 +1,9 @@
 /** The `database` driver: its configuration, and how it is loaded. */
 import { STORE_KEYS } from '../../application/configuration/configuration';
 import * as value from '../../application/configuration/configuration-values';
-import type { StoreConfig, Driver } from '../driver';
+import { ALL_CAPABLE, type StoreConfig, type Driver } from '../driver';
 import { isPool } from '../kit/requirements';
 import { url } from './address';
-import { STORES } from './capabilities';
 
 /** A pool of connections to a database server: a `pg.Pool`, or one of mysql2. */
 export type DatabasePool = { connect(): Promise<object> } | { getConnection(...callback: never[]): unknown };
@@ -44,8 +43,12 @@ export const databaseDriver: Driver<DatabaseConfig> = {
     options: { check: value.object },
     table: { check: value.text },
   },
-  stores: STORES,
-  transactions: true,
+  stores: {
+    SQLite: { capabilities: ALL_CAPABLE, lacks: ['recordWake'] },
+    PostgreSQL: { capabilities: ALL_CAPABLE, lacks: [] },
+    // Workers on MySQL poll.
+    MySQL: { capabilities: ALL_CAPABLE, lacks: ['recordWake'] },
+  },
   connect: (config, context) =>
     (require('./database-connection') as typeof import('./database-connection')).connectDatabase(config, context),
 };

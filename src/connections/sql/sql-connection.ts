@@ -1,6 +1,6 @@
 /** The `database` driver: one class for all databases. The dialect writes the statements, the engine runs them. */
+import { ALL_CAPABLE } from '../driver';
 import type {
-  Capabilities,
   Connection,
   Counts,
   Diagnosis,
@@ -18,9 +18,10 @@ import type {
   ThreadAccess,
   WaitingState,
   Wanted,
-  Finding,
-  RecountOptions,
   Migrations,
+  Queues,
+  KeyStore,
+  AtOnce,
 } from '../contract';
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { OnqueueError } from '../../base/onqueue-error';
@@ -53,7 +54,6 @@ export interface SqlParts {
   readonly name: string;
   /** For display: without a password. */
   readonly address: string;
-  readonly capabilities: Capabilities;
   readonly dialect: Dialect;
   readonly engine: Engine;
   readonly clock: Clock;
@@ -65,7 +65,7 @@ export interface SqlParts {
   readonly threadAccess: ThreadAccess | undefined;
   readonly now: () => Promise<Milliseconds>;
   readonly diagnose: () => Promise<readonly Diagnosis[]>;
-  /** See `Connection.pushesAtOnce`. */
+  /** See `AtOnce.pushes`. */
   readonly pushesAtOnce?: number;
   /** The maximum number of jobs that one call pushes, if other than the usual limit of a call. */
   readonly pushedPage?: number;
@@ -88,8 +88,8 @@ const FAREWELL_DEADLINE: Seconds = 1;
 export class SqlConnection extends StoreConnection implements Connection {
   readonly driver = 'database';
   readonly address: string;
-  readonly capabilities: Capabilities;
-  readonly pushesAtOnce: number | undefined;
+  readonly capabilities = ALL_CAPABLE;
+  readonly atOnce: AtOnce;
   readonly threadAccess: ThreadAccess | undefined;
   readonly failed: FailedJobs;
   readonly locks: Locks;
@@ -107,11 +107,10 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly #lane: PushLane;
 
   constructor(parts: SqlParts) {
-    const { name, address, capabilities, dialect, waking, tables, threadAccess } = parts;
+    const { name, address, dialect, waking, tables, threadAccess } = parts;
     super(name);
     this.address = address;
-    this.capabilities = capabilities;
-    this.pushesAtOnce = parts.pushesAtOnce;
+    this.atOnce = { pushes: parts.pushesAtOnce };
     this.threadAccess = threadAccess;
     this.#parts = parts;
     this.#dialect = dialect;
@@ -165,12 +164,30 @@ export class SqlConnection extends StoreConnection implements Connection {
     return results;
   }
 
-  async counts(queue: string): Promise<Counts> {
+  readonly queues: Required<Queues> = {
+    names: () => this.#access('queues', { consequence: 'no queues were listed' }, () => queues(this.#dialect)),
+    counts: (queue) => this.#counts(queue),
+    clear: (queue) => this.#clear(queue),
+    peek: (queue, state, limit, after) => this.#peek(queue, state, limit, after),
+    find: (id, queue) => this.#find(id, queue),
+    forget: (queue) => {
+      const purpose = orderOf(`queue '${queue}' was not forgotten`);
+      return this.#access('forget', purpose, () => forgetQueue(this.#dialect, queue));
+    },
+  };
+
+  readonly keys: Required<KeyStore> = {
+    pushOnce: (page, once) => this.#pushOnce(page, once),
+    /** Only batches are recounted: unique keys are free when their jobs are gone, whoever removed them. */
+    recount: (options) => this.batches.recount(options),
+  };
+
+  async #counts(queue: string): Promise<Counts> {
     const purpose = { consequence: 'nothing was counted' };
     return inPieces(this.#store.access, 'counts', purpose, countJobs(this.#dialect, queue));
   }
 
-  async clear(queue: string): Promise<number> {
+  async #clear(queue: string): Promise<number> {
     const purpose = repeatable(`not all jobs of queue '${queue}' were removed`);
     return clearQueue(
       this.#dialect,
@@ -180,18 +197,13 @@ export class SqlConnection extends StoreConnection implements Connection {
     );
   }
 
-  /** Only batches are recounted: unique keys are free when their jobs are gone, whoever removed them. */
-  async recount(options: RecountOptions): Promise<readonly Finding[]> {
-    return this.batches.recount(options);
-  }
-
-  async peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]> {
+  async #peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]> {
     const purpose = { consequence: 'nothing was shown' };
     const jobs = await this.#access('peek', purpose, () => peek(this.#dialect, queue, state, limit, after));
     return jobs.map((job) => ({ ...shown(job), place: job.place }));
   }
 
-  async find(id: string, queue?: string): Promise<PlacedJob | 'unseen' | undefined> {
+  async #find(id: string, queue?: string): Promise<PlacedJob | 'unseen' | undefined> {
     const purpose = { consequence: `job ${id} was not looked for` };
     const reading = repeatable(purpose.consequence);
     for (let looks = 0; ; looks += 1) {
@@ -203,7 +215,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     }
   }
 
-  async pushOnce({ queue, entries, begins }: PageToPush, once: Once): Promise<PushedOnce> {
+  async #pushOnce({ queue, entries, begins }: PageToPush, once: Once): Promise<PushedOnce> {
     const looking = { consequence: entries.length === 1 ? 'the job was not queued' : 'the jobs were not queued' };
     const known = await this.#access('pushOnce', looking, () => lookOnce(this.#dialect, once));
     if (known !== undefined) return known;
@@ -214,15 +226,6 @@ export class SqlConnection extends StoreConnection implements Connection {
     for (const name of typeof pushed === 'string' ? [] : [queue, ...queuesOf(begins?.callbacks ?? [])])
       this.#store.wrote(name);
     return pushed;
-  }
-
-  async queues(): Promise<readonly string[]> {
-    return this.#access('queues', { consequence: 'no queues were listed' }, () => queues(this.#dialect));
-  }
-
-  async forget(queue: string): Promise<boolean> {
-    const purpose = orderOf(`queue '${queue}' was not forgotten`);
-    return this.#access('forget', purpose, () => forgetQueue(this.#dialect, queue));
   }
 
   async now(): Promise<Milliseconds> {

@@ -1,8 +1,7 @@
 /** The `sqs` driver, as it is configured and loaded. */
 import { STORE_KEYS } from '../../application/configuration/configuration';
 import * as value from '../../application/configuration/configuration-values';
-import { JOBS_ALONE, type StoreConfig, type Check, type Driver } from '../driver';
-import type { Capabilities } from '../contract';
+import { JOBS_ALONE, type StoreConfig, type Check, type Driver, type Store } from '../driver';
 
 /** A payload as it is sent: `displayName`, `data`, what `createPayloadUsing` added, … */
 export type SqsPayload = Readonly<Record<string, unknown>>;
@@ -53,11 +52,10 @@ const credentials: Check = (given) => {
     : 'expected { accessKeyId, secretAccessKey }, or a function that gives them';
 };
 
-export const SQS: Capabilities = {
-  ...JOBS_ALONE,
-  exactCounts: false,
+export const SQS: Store = {
   // FIFO queues keep an order within each group.
-  order: false,
+  capabilities: { ...JOBS_ALONE.capabilities, exactCounts: false, order: false },
+  lacks: JOBS_ALONE.lacks,
 };
 
 export const sqsDriver: Driver<SqsConfig> = {

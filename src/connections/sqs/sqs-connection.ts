@@ -8,10 +8,8 @@ import type { JobRegistry } from '../../job/registry';
 import type { ConnectorContext } from '../driver';
 import type {
   Connection,
-  Counts,
   Diagnosis,
   Entry,
-  PeekedJob,
   RenewResult,
   Reservation,
   ReserveReply,
@@ -20,6 +18,7 @@ import type {
   SettleResult,
   ThreadAccess,
   Wanted,
+  Queues,
 } from '../contract';
 import { NOTHING, settledThen, Settling, StoreConnection, Waits, type Listening } from '../kit/connection';
 import { SqsCaller } from './caller';
@@ -63,12 +62,12 @@ const isIdle = ({ queue, outbox, inbox }: QueueEnds): boolean => outbox.isIdle &
 export class SqsConnection extends StoreConnection implements Connection {
   readonly driver = 'sqs';
   readonly address: string;
-  readonly capabilities = SQS;
+  readonly capabilities = SQS.capabilities;
   readonly #config: SqsConfig;
   readonly #context: SqsContext;
   readonly #caller: SqsCaller;
   readonly #names: QueueNames;
-  readonly #queues = new Recent<string, QueueEnds>(MOST_QUEUES, isIdle);
+  readonly #used = new Recent<string, QueueEnds>(MOST_QUEUES, isIdle);
   readonly #waits: Waits;
   readonly #settling = new Settling(() => 0);
   /** Most bytes of a message. */
@@ -152,14 +151,15 @@ export class SqsConnection extends StoreConnection implements Connection {
     return reservations.map((reservation) => results.get(reservation)!);
   }
 
-  async counts(queue: string): Promise<Counts> {
-    this.checkOpen('counts');
-    return this.#ends(queue).queue.counts();
-  }
+  readonly queues: Queues = this.whileOpen('queues', {
+    /** All queues that match prefix and suffix, used or not. */
+    names: () => this.#names.all(),
+    counts: (queue) => this.#ends(queue).queue.counts(),
+    clear: (queue) => this.#clear(queue),
+  });
 
   /** Returns about how many: SQS only estimates counts. */
-  async clear(name: string): Promise<number> {
-    this.checkOpen('clear');
+  async #clear(name: string): Promise<number> {
     const { queue } = this.#ends(name);
     const { ready, delayed, reserved } = await queue.counts();
     try {
@@ -171,22 +171,12 @@ export class SqsConnection extends StoreConnection implements Connection {
     return ready + delayed + reserved;
   }
 
-  async peek(): Promise<readonly PeekedJob[]> {
-    throw this.lacks('peek', 'peek');
-  }
-
-  /** All queues that match prefix and suffix, used or not. */
-  async queues(): Promise<readonly string[]> {
-    this.checkOpen('queues');
-    return this.#names.all();
-  }
-
   /** As the header of an answer says, to the second. Without an answer our own clock counts. */
   async now(): Promise<Milliseconds> {
     this.checkOpen('now');
     const { time } = this.#caller.link;
     return time.current(async () => {
-      await this.counts(this.#context.queue).catch(() => undefined);
+      await this.queues.counts(this.#context.queue).catch(() => undefined);
       return time.now();
     });
   }
@@ -206,13 +196,13 @@ export class SqsConnection extends StoreConnection implements Connection {
 
   async diagnose(): Promise<readonly Diagnosis[]> {
     this.checkOpen('diagnose');
-    const names = new Set([this.#context.queue, ...this.#queues.keys()]);
+    const names = new Set([this.#context.queue, ...this.#used.keys()]);
     const queues = [...names].map((name) => this.#ends(name).queue);
     return diagnoseSqs(queues, { room: this.#room, registry: this.#context.manager?.registry });
   }
 
   protected async end(): Promise<void> {
-    const queues = [...this.#queues.values()];
+    const queues = [...this.#used.values()];
     this.#waits.close();
     await Promise.all(queues.map(({ inbox }) => inbox.close()));
     await Promise.all(queues.map(({ outbox }) => outbox.sent));
@@ -221,7 +211,7 @@ export class SqsConnection extends StoreConnection implements Connection {
   }
 
   #ends(name: string): QueueEnds {
-    return this.#queues.ensure(name, () => {
+    return this.#used.ensure(name, () => {
       const { clock, retryAfter } = this.#context;
       const queue = new SqsQueue(name, this.#names, this.#caller, this.#room);
       const outbox = new Outbox(this.name, queue, this.#config, this.#room);

@@ -16,7 +16,7 @@ import { sendOnward } from '../entries';
 export class SyncConnection extends StorelessConnection implements SyncRunner {
   readonly driver = 'sync';
   readonly address = 'sync (in this process, at once)';
-  readonly capabilities = STORELESS;
+  readonly capabilities = STORELESS.capabilities;
   readonly #context: ConnectorContext;
   readonly #executor: Executor;
 

@@ -5,7 +5,7 @@ import { html, type Html } from '../html';
 import { batchButtons, progressBar, progressText, stateBadge } from '../parts/batch';
 import { ACTIONS, table } from '../parts/table';
 import { moment, numberText } from '../parts/text';
-import { readEach, type Seen, watchedConnections } from '../readings';
+import { readEach, type Seen } from '../readings';
 import type { Page, PageContext } from '../view';
 
 /** Batches of one page. */
@@ -31,7 +31,7 @@ interface BatchPage {
 
 export const batches: Page = async (context) => {
   const { manager, query } = context;
-  const all = watchedConnections(manager);
+  const all = manager.connectionNames();
   const keeping = all.filter((name) => manager.driver(name).batches !== undefined);
   const chosen = query.get('connection');
   const names = chosen === null ? keeping : [chosen];

@@ -10,7 +10,7 @@ import { figuresOf, jobTable, rangeIn, rangeLinks, rangeName, rateChart, without
 import { actionForm, pausedBadge, queueLink } from '../parts/links';
 import { ACTIONS, keyNumbers, numberColumn, table } from '../parts/table';
 import { counted, moment, numberText, secondsText, tenths } from '../parts/text';
-import { readEach, schedulesOf, type Seen, snapshotOf, watchedConnections } from '../readings';
+import { readEach, schedulesOf, snapshotOf, type Seen } from '../readings';
 import type { Page, PageContext } from '../view';
 
 /** How many of the next schedules are shown. */
@@ -20,7 +20,7 @@ type SeenQueues = Seen<{ readonly snapshot: Snapshot; readonly figures: Figures 
 
 export const overview: Page = async (context) => {
   const { manager, query } = context;
-  const names = watchedConnections(manager);
+  const names = manager.connectionNames();
   const all = await readEach(names, names.length === 1, async (name) => ({
     snapshot: await snapshotOf(name, context),
     figures: await figuresOf(name, context),

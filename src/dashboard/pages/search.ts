@@ -2,7 +2,7 @@
 import type { Milliseconds } from '../../base/clock';
 import { isStoreAway } from '../../connections/errors';
 import type { Batch } from '../../dispatch/batch/batch';
-import { type FoundJob, JOB_STATES } from '../../operations/found-job';
+import { JOB_STATES, type FoundJob } from '../../operations/found-job';
 import type { ListedJob } from '../../operations/listed-job';
 import type { Snapshot } from '../../operations/snapshot';
 import { address } from '../addresses';
@@ -11,15 +11,15 @@ import { whyUnknown } from '../job/state';
 import { jobLink } from '../parts/links';
 import { table } from '../parts/table';
 import { counted, moment, numberText } from '../parts/text';
-import { isIncapable, readEach, readOr, schedulesOf, snapshotOf, watchedConnections } from '../readings';
-import { further, LONGEST_TEXT, type Match, Pattern, scan, type Scan, type Wanted, wantedIn } from '../scan';
+import { isIncapable, readEach, readOr, schedulesOf, snapshotOf } from '../readings';
+import { further, LONGEST_TEXT, Pattern, scan, wantedIn, type Match, type Scan, type Wanted } from '../scan';
 import type { Page, PageContext } from '../view';
 
 export const search: Page = async (context) => {
   const { manager, query } = context;
   const wanted = wantedIn(query, manager);
   const { seen, troubles } = await look(context, wanted);
-  const form = searchForm(wanted, watchedConnections(manager), seen);
+  const form = searchForm(wanted, manager.connectionNames(), seen);
   if (wanted.text === '')
     return { title: 'Search', parts: { 'search-form': form, advice: ADVICE, notes: noteList(troubles) }, data: {} };
   // Viewers who search further have already seen these.
@@ -122,7 +122,7 @@ function unshown({ manager }: PageContext, seen: readonly Snapshot[]): readonly 
     const isFailedShown = manager.failed.storeFor(driver) !== undefined;
     const rest = isFailedShown ? 'only failed ones were searched' : 'none were searched';
     return [
-      ...(driver.capabilities.peek
+      ...(driver.queues.peek
         ? []
         : [`The store of '${connection}' cannot list waiting or running jobs: of its jobs ${rest}.`]),
       ...(otherQueues > 0

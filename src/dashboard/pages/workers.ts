@@ -6,7 +6,7 @@ import { html, type Html } from '../html';
 import { jobLink, queueLink } from '../parts/links';
 import { numberColumn, table } from '../parts/table';
 import { counted, moment, numberText, secondsText, spanText } from '../parts/text';
-import { watchedConnections, workersOf } from '../readings';
+import { workersOf } from '../readings';
 import type { Page, PageContext } from '../view';
 
 /** How many workers, queues of a worker, and running jobs are shown. */
@@ -25,7 +25,7 @@ export const workers: Page = async (context) => {
 /** The workers of all connections, several of which may keep their records in one store. */
 async function allWorkers(context: PageContext): Promise<readonly RunningWorker[]> {
   const byId = new Map<string, RunningWorker>();
-  for (const name of watchedConnections(context.manager))
+  for (const name of context.manager.connectionNames())
     for (const worker of (await workersOf(name, context)) ?? []) byId.set(worker.id, worker);
   return [...byId.values()];
 }

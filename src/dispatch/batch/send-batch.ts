@@ -79,10 +79,9 @@ export function placeOf(
   chosenQueue?: string,
 ): BatchPlace {
   const settings = manager.settings(connection);
-  const { capabilities, driver } = manager.driver(settings.name);
+  const { capabilities, driver, batches } = manager.driver(settings.name);
   // A connection that runs jobs at once, or drops them, needs no batches.
-  if (capabilities.reserve && capabilities.batches !== true)
-    throw new CapabilityError(settings.name, driver, 'batches');
+  if (capabilities.reserve && batches === undefined) throw new CapabilityError(settings.name, driver, 'batches');
   const usual = queue ?? settings.queue;
   return {
     id,

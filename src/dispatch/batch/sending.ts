@@ -369,7 +369,7 @@ export async function pushPageOnce(driver: Connection, page: BatchPage, once: On
   const { queue, jobs, begins } = page;
   try {
     for (const job of jobs) await job.hooks?.emit('queueing', pushEvent(job));
-    const pushed = await driver.pushOnce!({ queue, entries: await entriesFor(driver, jobs), begins }, once);
+    const pushed = await driver.keys!.pushOnce({ queue, entries: await entriesFor(driver, jobs), begins }, once);
     for (const { observed } of jobs) observed?.end();
     if (typeof pushed !== 'string') for (const [place, job] of jobs.entries()) await tellPushed(job, pushed[place]);
     return pushed;

@@ -50,7 +50,7 @@ export class QueueSampler {
   async sample(now: Milliseconds, take: (sample: JobCounts) => void): Promise<void> {
     const { connection, limits } = this.#parts;
     const minute = spanAt(now, MINUTES.step);
-    if (minute === this.#minute || !connection.capabilities.counts) return;
+    if (minute === this.#minute) return;
     this.#minute = minute;
     const watched = limits();
     const turn = `${connection.name}/${minute}`;
@@ -59,7 +59,7 @@ export class QueueSampler {
     const judges = watched.size > 0 && (await this.#isFirst(`${turn}/${textOf(watched)}`));
     const queues = new Set([
       ...(samples || judges ? watched.keys() : []),
-      ...(samples ? await connection.queues() : []),
+      ...(samples ? await connection.queues.names() : []),
     ]);
     // One after the other, so that jobs come first.
     let failed: { readonly error: unknown } | undefined;
@@ -96,7 +96,7 @@ export class QueueSampler {
 
   async #look(queue: string, now: Milliseconds): Promise<{ counts: Counts; wait: Seconds | undefined }> {
     const { connection } = this.#parts;
-    const counts = await connection.counts(queue);
+    const counts = await connection.queues.counts(queue);
     return { counts, wait: await oldestWait(connection, queue, counts, now) };
   }
 
@@ -225,14 +225,14 @@ export async function forgetIdleQueues(
   now: Milliseconds,
   turn: number,
 ): Promise<void> {
-  if (connection.forget === undefined) return;
-  const queues = await connection.queues();
+  if (connection.queues.forget === undefined) return;
+  const queues = await connection.queues.names();
   const first = (turn % Math.max(1, Math.ceil(queues.length / MOST_LOOKED_AT))) * MOST_LOOKED_AT;
   // One after the other, so that jobs come first.
   for (const queue of queues.slice(first, first + MOST_LOOKED_AT)) {
     const id = `${connection.name}/${queue}`;
     if (id.length <= LONGEST_ID && (await mayGo(connection, operations, queue, id, now)))
-      await connection.forget(queue);
+      await connection.queues.forget(queue);
   }
 }
 
@@ -244,7 +244,7 @@ async function mayGo(
   id: string,
   now: Milliseconds,
 ): Promise<boolean> {
-  const { ready, delayed, reserved } = await connection.counts(queue);
+  const { ready, delayed, reserved } = await connection.queues.counts(queue);
   const isEmpty = ready + delayed + reserved === 0;
   const since = await records.get(KIND, id);
   const note = { kind: KIND, id, value: String(now) };
@@ -267,9 +267,10 @@ export async function oldestWait(
   { ready, delayed }: Counts,
   now: Milliseconds,
 ): Promise<Seconds | undefined> {
-  if (!connection.capabilities.peek) return undefined;
-  const first = ready === 0 ? [] : await connection.peek(queue, 'ready', LOOKED_AT);
-  const [next] = delayed === 0 ? [] : await connection.peek(queue, 'delayed', 1);
+  const { queues } = connection;
+  if (queues.peek === undefined) return undefined;
+  const first = ready === 0 ? [] : await queues.peek(queue, 'ready', LOOKED_AT);
+  const [next] = delayed === 0 ? [] : await queues.peek(queue, 'delayed', 1);
   const due = next?.at !== undefined && next.at <= now ? next.at : undefined;
   const moments = [due, ...first.map(({ payload }) => readyAtIn(payload))].filter((moment) => moment !== undefined);
   return moments.length === 0 ? undefined : Math.max(0, now - Math.min(...moments)) / 1000;

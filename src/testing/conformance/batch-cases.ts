@@ -353,14 +353,14 @@ export const batchCases: readonly CaseDefinition[] = [
       assert.equal(await world.batches.find(BATCH, world.queue), undefined);
     },
   }),
-  ...cases(['reserve', 'batches', 'operations'], {
+  ...cases(['reserve', 'batches', 'keys'], {
     async 'a batch begins once per key, and each of its pages goes in once'(world) {
       const until = (await world.now()) + 60_000;
       const callbacks = callbacksTo(world.neighbour);
       const begins = { id: BATCH, name: 'images', allowsFailures: false, callbacks, openFor: 60 };
       const push = (key: string, ids: readonly string[], first?: NewBatch) => {
         const entries = ids.map((id) => member(id));
-        return world.connection.pushOnce!({ queue: world.queue, entries, begins: first }, { key, until });
+        return world.connection.keys!.pushOnce({ queue: world.queue, entries, begins: first }, { key, until });
       };
       assert.deepEqual(await push('0', ['a', 'b'], begins), ['queued', 'queued']);
       assert.equal(await push('0', ['a', 'b'], begins), 'before');
@@ -381,7 +381,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await world.settles(withCause(a));
       await sent(world, 'catch');
       const push = (key: string) =>
-        world.connection.pushOnce!({ queue: world.queue, entries: [member('b', 2), member('c')] }, { key, until });
+        world.connection.keys!.pushOnce({ queue: world.queue, entries: [member('b', 2), member('c')] }, { key, until });
       assert.equal(await push('1'), 'skipped');
       assert.equal(await push('1'), 'before');
       await counts(world, { failed: 1, skipped: 3 });
@@ -391,7 +391,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await sent(world, 'finally');
     },
   }),
-  ...cases(['reserve', 'batches', 'ties'], {
+  ...cases(['reserve', 'batches', 'keys'], {
     async 'a job whose unique key is held does not join the batch'(world) {
       const ties = {
         unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const },
@@ -410,7 +410,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await begin(world, [member('a'), member('b', 2), member('c', 1, 60)]);
       await world.reserveOne();
       await world.push('plain');
-      await world.connection.clear(world.queue);
+      await world.connection.queues.clear!(world.queue);
       await counts(world, { skipped: 4 });
       await sent(world, 'finally');
     },

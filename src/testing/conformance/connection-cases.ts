@@ -1,8 +1,9 @@
 /** What a connection reports about itself, what it refuses, how it closes; and locks, which have one owner at a time, and an end. */
 import assert from 'node:assert/strict';
-import type { Capabilities, Connection, Reservation } from '../../connections/contract';
+import type { Connection, Reservation } from '../../connections/contract';
 import { noCounters } from '../../payload/counters';
-import { type Capability, type CaseDefinition, cases } from './harness';
+import { cases, type CaseDefinition } from './harness';
+import { ALL_CAPABLE, isAble, JOBS_ALONE, type Capability } from '../../connections/driver';
 import { completed, probe, rejectsWithCode } from './world';
 
 type Call = (connection: Connection) => unknown;
@@ -18,14 +19,15 @@ const NO_RESERVATION: Reservation = {
 /** Calls that every driver supports. */
 const PLAIN_CALLS: readonly Call[] = [
   (connection) => connection.push('probes', [{ payload: probe('b') }]),
-  (connection) => connection.queues(),
+  ({ queues }) => queues.names(),
+  ({ queues }) => queues.counts('probes'),
 ];
 
 type CallsByCapability = readonly (readonly [capability: Capability, ...calls: readonly Call[]])[];
 
 const WANTED = { queues: ['probes'], limit: 1, lease: 60 };
 
-/** Calls that need a capability. */
+/** Calls that a driver without the capability refuses. */
 const CALLS: CallsByCapability = [
   ['delay', (connection) => connection.push('probes', [{ payload: probe('a'), delay: 60 }])],
   [
@@ -34,17 +36,18 @@ const CALLS: CallsByCapability = [
     (connection) => connection.exchange([completed(NO_RESERVATION)]),
     (connection) => connection.exchange([], { ...WANTED, limit: 0, within: 1 }),
   ],
-  ['renew', (connection) => connection.renew([NO_RESERVATION], 60)],
-  ['counts', (connection) => connection.counts('probes')],
-  ['clear', (connection) => connection.clear('probes')],
-  ['peek', (connection) => connection.peek('probes', 'ready', 1)],
 ];
 
 const RECORD = { kind: 'probe', id: 'a', value: 'a' };
 const ONCE = { key: 'k', until: 1e13 };
 
-/** Calls of parts that a connection has only with a capability. */
-const PART_CALLS: CallsByCapability = [
+/** Calls of members that a connection may lack. */
+const MEMBER_CALLS: CallsByCapability = [
+  ['renew', (connection) => connection.renew!([NO_RESERVATION], 60)],
+  ['clear', ({ queues }) => queues.clear!('probes')],
+  ['peek', ({ queues }) => queues.peek!('probes', 'ready', 1)],
+  ['find', ({ queues }) => queues.find!('a')],
+  ['keys', ({ keys }) => keys!.pushOnce({ queue: 'probes', entries: [{ payload: probe('a') }] }, ONCE)],
   ['failed', ({ failed }) => failed!.count()],
   ['locks', ({ locks }) => locks!.acquire('l', 'mine', 60)],
   [
@@ -56,9 +59,7 @@ const PART_CALLS: CallsByCapability = [
     ({ control }) => control!.restart(),
   ],
   [
-    'operations',
-    (connection) => connection.find!('a'),
-    (connection) => connection.pushOnce!({ queue: 'probes', entries: [{ payload: probe('a') }] }, ONCE),
+    'records',
     ({ records }) => records!.put([RECORD], 60),
     ({ records }) => records!.get('probe', 'a'),
     ({ records }) => records!.list('probe', { limit: 1 }),
@@ -68,27 +69,28 @@ const PART_CALLS: CallsByCapability = [
   ],
 ];
 
-/** @param capabilities those that the suite was given */
-export const connectionCases = (capabilities: Capabilities): readonly CaseDefinition[] => [
+/** What a driver may lack, except transactions, which the suite does not try. */
+const CAPABILITIES = [...Object.keys(ALL_CAPABLE), ...JOBS_ALONE.lacks, 'renew', 'clear'].filter(
+  (capability) => capability !== 'transactions',
+) as readonly Capability[];
+
+/** @param isGiven whether the suite was told that the driver has it */
+export const connectionCases = (isGiven: (capability: Capability) => boolean): readonly CaseDefinition[] => [
   ...cases([], {
     async 'a connection reports its name, its driver and the address of its store'({ connection }) {
       for (const text of [connection.name, connection.driver, connection.address]) {
         assert(text.length > 0, 'name, driver and address are texts');
       }
     },
-    async 'a driver declares the capabilities that the suite was given'({ connection }) {
-      for (const [capability, isGiven] of Object.entries(capabilities)) {
-        assert.equal(Boolean(connection.capabilities[capability as Capability]), isGiven !== false, capability);
-      }
+    async 'a driver has the flags and members that the suite was told, and no others'({ connection }) {
+      for (const capability of CAPABILITIES)
+        assert.equal(isAble(connection, capability), isGiven(capability), capability);
     },
-    async 'a connection has exactly the parts that its driver declares'({ connection }) {
-      for (const part of ['failed', 'locks', 'batches', 'control'] as const) {
-        assert.equal(connection[part] !== undefined, capabilities[part] === true, part);
-      }
-      for (const part of ['find', 'pushOnce', 'records'] as const) {
-        assert.equal(connection[part] !== undefined, capabilities.operations === true, part);
-      }
-      assert.equal(connection.records?.wake !== undefined, capabilities.recordWake === true, 'records.wake');
+    async 'a driver that keeps records keeps keys as well, and finds jobs, and one that keeps batches keeps keys'({
+      connection: { batches, keys, queues, records },
+    }) {
+      if (records !== undefined || batches !== undefined) assert(keys !== undefined, 'it has keys');
+      if (records !== undefined) assert(queues.find !== undefined, 'it has queues.find');
     },
     async 'a diagnosis is a list of lines with a level, a subject and a message'({ connection }) {
       for (const { level, subject, message } of await connection.diagnose()) {
@@ -104,7 +106,7 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
     async 'a closed connection refuses every call'({ connection }) {
       await connection.push('probes', [{ payload: probe('a') }]);
       await connection.close();
-      const able = [...CALLS, ...PART_CALLS].filter(([capability]) => connection.capabilities[capability]);
+      const able = [...CALLS, ...MEMBER_CALLS].filter(([capability]) => isAble(connection, capability));
       for (const call of [...PLAIN_CALLS, ...able.flatMap(([, ...calls]) => calls)]) {
         await rejectsWithCode(() => call(connection), 'E_CONNECTION_CLOSED', 'a closed connection');
       }

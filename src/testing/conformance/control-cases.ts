@@ -129,7 +129,7 @@ export const controlCases: readonly CaseDefinition[] = [
     async 'running jobs can be renewed, given back and completed while their queue is paused'(world) {
       const [a, b] = await world.holdAll(['a', 'b']);
       await world.control.pause(world.queue);
-      assert.deepEqual(await world.connection.renew([a, b], 600), ['renewed', 'renewed']);
+      assert.deepEqual(await world.connection.renew!([a, b], 600), ['renewed', 'renewed']);
       const { results, reply } = await world.exchange([completed(a), released(b)], 5);
       assert.deepEqual(results, ['settled', 'settled']);
       assert.deepEqual(reply.reservations, []);
@@ -159,7 +159,7 @@ export const controlCases: readonly CaseDefinition[] = [
     },
     async 'pausing a queue does not list it among the queues pushed to'(world) {
       await world.control.pause('never-pushed-to');
-      assert.deepEqual(await world.connection.queues(), []);
+      assert.deepEqual(await world.connection.queues.names(), []);
     },
   }),
   ...cases(['reserve', 'control'], {
@@ -276,13 +276,13 @@ export const cancelCases: readonly CaseDefinition[] = [
     ) {
       const reservations = await world.holdAll(['a', 'b', 'c']);
       assert.equal(await world.otherControl.cancel('b'), 'signalled');
-      assert.deepEqual(await world.connection.renew(reservations, 600), ['renewed', 'cancelled', 'renewed']);
-      assert.deepEqual(await world.connection.renew(reservations, 600), ['renewed', 'cancelled', 'renewed']);
+      assert.deepEqual(await world.connection.renew!(reservations, 600), ['renewed', 'cancelled', 'renewed']);
+      assert.deepEqual(await world.connection.renew!(reservations, 600), ['renewed', 'cancelled', 'renewed']);
     },
     async 'a renewal that reports a cancellation still renews the lease'(world) {
       const reservation = await holdCancelled(world, 'a');
       await world.advance(500);
-      assert.deepEqual(await world.connection.renew([reservation], 600), ['cancelled']);
+      assert.deepEqual(await world.connection.renew!([reservation], 600), ['cancelled']);
       await world.advance(500);
       await world.handsOut();
       await world.settles(cancelled(reservation));
@@ -293,7 +293,7 @@ export const cancelCases: readonly CaseDefinition[] = [
       await world.advance(601);
       const reservations = await handsOutCancelled(world, ['a', 'b'], ['a']);
       await world.loses(cancelled(stale));
-      assert.deepEqual(await world.connection.renew(reservations, 600), ['cancelled', 'renewed']);
+      assert.deepEqual(await world.connection.renew!(reservations, 600), ['cancelled', 'renewed']);
     },
   }),
   ...cases(['renew', 'control'], {
@@ -332,7 +332,7 @@ export const cancelCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'clear', 'control'], {
     async 'clearing a queue also forgets its cancellations: a later job with the same id runs'(world) {
       await holdCancelled(world, 'a');
-      assert.equal(await world.connection.clear(world.queue), 1);
+      assert.equal(await world.connection.queues.clear!(world.queue), 1);
       await world.push('a');
       await world.handsOutToRun();
     },

@@ -79,7 +79,7 @@ export const delayCases: readonly CaseDefinition[] = [
     async 'a delay can have fractions of a second'(world) {
       const entries = [100.25, 100.75].map((delay) => ({ payload: probe(`in-${delay}-s`), delay }));
       await world.pushEntries(entries);
-      const [first, second] = await world.connection.peek(world.queue, 'delayed', 2);
+      const [first, second] = await world.connection.queues.peek!(world.queue, 'delayed', 2);
       const apart = second!.at! - first!.at!;
       assert(apart >= 499 && apart <= 501, `they are due 500 ms apart, not ${apart}`);
     },
@@ -121,7 +121,7 @@ export const delayCases: readonly CaseDefinition[] = [
       const moments = [now + 600_250, now + 600_750];
       const entries = moments.map((dueAt) => ({ payload: probe(`at-${dueAt}`), dueAt }));
       await world.pushEntries([...entries, { payload: probe('passed'), dueAt: now - 3_600_000 }]);
-      const waiting = await world.connection.peek(world.queue, 'delayed', 10);
+      const waiting = await world.connection.queues.peek!(world.queue, 'delayed', 10);
       const later = waiting.map(({ at }) => at!).filter((at) => at > now);
       assert.deepEqual(later, moments);
       await world.handsOut('passed');

@@ -1,7 +1,8 @@
 /** What the author of a driver gives to the suite, and the cases for any test runner that it returns. */
 import type { Seconds } from '../../base/clock';
-import type { Capabilities, Connection } from '../../connections/contract';
+import type { Connection } from '../../connections/contract';
 import type { World } from './world';
+import type { Capability } from '../../connections/driver';
 
 /** One open store. Each case opens a new one and disposes of it. */
 export interface ConformanceHarness {
@@ -23,8 +24,6 @@ export interface ConformanceHarness {
   /** Closes the connections and removes what the case left in the store. */
   dispose(): Promise<void>;
 }
-
-export type Capability = keyof Capabilities;
 
 /** A promise of the contract, and the proof that a driver keeps it. */
 export interface ConformanceCase {

@@ -20,7 +20,7 @@ import { completed, failed, givenBack, idOf, idsOf, numbered, probe, released, t
 async function browsed(world: World, state: WaitingState): Promise<readonly unknown[]> {
   const jobs: PeekedJob[] = [];
   for (let pages = 0; pages < 20; pages += 1) {
-    const page = await world.connection.peek(world.queue, state, 2, jobs.at(-1)?.place);
+    const page = await world.connection.queues.peek!(world.queue, state, 2, jobs.at(-1)?.place);
     if (page.length === 0) break;
     assert(page.length <= 2, 'a page holds no more than its limit');
     jobs.push(...page);
@@ -29,7 +29,7 @@ async function browsed(world: World, state: WaitingState): Promise<readonly unkn
 }
 
 async function find(world: World, id: string, queue?: string): Promise<PlacedJob | undefined> {
-  const found = await world.other.find!(id, queue);
+  const found = await world.other.queues.find!(id, queue);
   assert(found !== 'unseen', 'a store can search a handful of jobs completely');
   return found;
 }
@@ -46,12 +46,12 @@ async function pushOnce(
   client = world.connection,
 ): Promise<Pushed | Exclude<PushedOnce, readonly Pushed[]>> {
   const until = (await world.now()) + 60_000;
-  const pushed = await client.pushOnce!({ queue, entries: [entry] }, { key: 'nightly 1', until, ...once });
+  const pushed = await client.keys!.pushOnce({ queue, entries: [entry] }, { key: 'nightly 1', until, ...once });
   return typeof pushed === 'string' ? pushed : pushed[0]!;
 }
 
 export const operationCases: readonly CaseDefinition[] = [
-  ...cases(['operations', 'reserve', 'delay', 'order'], {
+  ...cases(['peek', 'reserve', 'delay', 'order'], {
     async 'a peek in pages shows all jobs of a state, in the order in which they become ready'(world) {
       await world.push(...numbered(5, 'r'));
       for (const [place, id] of numbered(5, 'd').entries()) await world.pushLater(id, 300 - place);
@@ -68,7 +68,7 @@ export const operationCases: readonly CaseDefinition[] = [
       assert.deepEqual(new Set(await browsed(world, 'delayed')), new Set(numbered(5)));
     },
   }),
-  ...cases(['operations', 'reserve', 'delay'], {
+  ...cases(['find', 'reserve', 'delay'], {
     async 'any client finds a job by its id in each of its states'(world) {
       await world.push('a', 'b');
       await world.pushLater('c', 60);
@@ -104,7 +104,7 @@ export const operationCases: readonly CaseDefinition[] = [
       assert.equal(await find(world, 'no json'), undefined);
     },
   }),
-  ...cases(['operations', 'reserve', 'moments'], {
+  ...cases(['keys', 'reserve', 'moments'], {
     async 'a job is pushed once per key, whichever client asks again'(world) {
       assert.equal(await pushOnce(world, inQueue(world, 'a')), 'queued');
       assert.equal(await pushOnce(world, inQueue(world, 'b')), 'before');
@@ -141,15 +141,15 @@ export const operationCases: readonly CaseDefinition[] = [
       await world.advance(31);
       await world.soon(wait, 'a wait for a job that was pushed once');
       await world.handsOut('a');
-      assert.deepEqual(await world.connection.queues(), [world.queue]);
+      assert.deepEqual(await world.connection.queues.names(), [world.queue]);
     },
   }),
-  ...cases(['operations', 'reserve', 'order'], {
+  ...cases(['keys', 'reserve', 'order'], {
     async 'a page is pushed once per key, and a page without jobs uses its key as well'(world) {
       const until = (await world.now()) + 60_000;
       const push = (ids: readonly string[], key: string) => {
         const entries = ids.map((id) => ({ payload: probe(id), ...(id === 'later' && { delay: 60 }) }));
-        return world.connection.pushOnce!({ queue: world.queue, entries }, { key, until });
+        return world.connection.keys!.pushOnce({ queue: world.queue, entries }, { key, until });
       };
       assert.deepEqual(await push(['a', 'later', 'b'], 'one'), ['queued', 'queued', 'queued']);
       assert.equal(await push(['a', 'later', 'b'], 'one'), 'before');
@@ -159,7 +159,7 @@ export const operationCases: readonly CaseDefinition[] = [
       await world.handsOut('a', 'b');
     },
   }),
-  ...cases(['operations', 'ties', 'reserve'], {
+  ...cases(['keys', 'reserve'], {
     async 'jobs of a page whose unique keys are held stay out, and the others go in'(world) {
       const entryOf = (id: string, key: string): Entry => {
         const ties = { unique: { key: uniqueKey('Probe', key), until: 'end' as const } };
@@ -167,7 +167,7 @@ export const operationCases: readonly CaseDefinition[] = [
       };
       const entries = [entryOf('a', 'one'), entryOf('b', 'one'), entryOf('c', 'two'), { payload: probe('d') }];
       const once = { key: 'page', until: (await world.now()) + 60_000 };
-      const pushed = await world.connection.pushOnce!({ queue: world.queue, entries }, once);
+      const pushed = await world.connection.keys!.pushOnce({ queue: world.queue, entries }, once);
       assert.deepEqual(pushed, ['queued', { duplicate: 'a' }, 'queued', 'queued']);
       assert.deepEqual(new Set(idsOf(await world.reserveAll())), new Set(['a', 'c', 'd']));
     },
@@ -203,17 +203,17 @@ export const inspectionCases: readonly CaseDefinition[] = [
       await world.holds({ ready: 3 }, world.secondQueue, world.other);
     },
   }),
-  ...cases(['counts'], {
+  ...cases([], {
     async 'an unused queue is empty'(world) {
       await world.holds({}, 'unused');
     },
   }),
   ...cases(
-    ['counts'],
+    [],
     {
       async 'estimated counts are integers of 0 or more'(world) {
         await world.push('a');
-        const counts = await world.connection.counts(world.queue);
+        const counts = await world.connection.queues.counts(world.queue);
         for (const state of WAITING_STATES)
           assert(Number.isInteger(counts[state]) && counts[state] >= 0, `${state} is a number`);
       },
@@ -234,7 +234,7 @@ export const inspectionCases: readonly CaseDefinition[] = [
     async 'a peek shows the jobs of a state in the order in which they become ready, with their times'(world) {
       await fill(world);
       await world.pushLater('sooner', 100);
-      const peeks = WAITING_STATES.map((state) => world.connection.peek(world.queue, state, 10));
+      const peeks = WAITING_STATES.map((state) => world.connection.queues.peek!(world.queue, state, 10));
       const [ready, delayed, reserved] = await Promise.all(peeks);
       assert.deepEqual(idsOf(ready!), ['a', 'b']);
       assert.deepEqual(idsOf(delayed!), ['sooner', 'later']);
@@ -249,7 +249,7 @@ export const inspectionCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'peek', 'order'], {
     async 'a peek shows no more than its limit'(world) {
       await world.push(...numbered(5));
-      assert.deepEqual(idsOf(await world.connection.peek(world.queue, 'ready', 2)), ['probe-1', 'probe-2']);
+      assert.deepEqual(idsOf(await world.connection.queues.peek!(world.queue, 'ready', 2)), ['probe-1', 'probe-2']);
     },
   }),
   ...cases(['reserve', 'peek', 'exactCounts', 'delay'], {
@@ -263,15 +263,16 @@ export const inspectionCases: readonly CaseDefinition[] = [
   }),
   ...cases(['peek'], {
     async 'a peek at an unused queue shows nothing'(world) {
-      for (const state of WAITING_STATES) assert.deepEqual(await world.connection.peek('unused', state, 10), []);
+      for (const state of WAITING_STATES)
+        assert.deepEqual(await world.connection.queues.peek!('unused', state, 10), []);
     },
   }),
   ...cases(['reserve', 'clear', 'delay'], {
     async 'clearing removes ready, delayed and reserved jobs and returns their number'(world) {
       const reservation = await fill(world);
       await world.pushTo(world.secondQueue, ...numbered(1));
-      assert.equal(await world.connection.clear(world.queue), 4);
-      assert.equal(await world.connection.clear(world.queue), 0);
+      assert.equal(await world.connection.queues.clear!(world.queue), 4);
+      assert.equal(await world.connection.queues.clear!(world.queue), 0);
       await world.loses(completed(reservation));
       await world.advance(601);
       await world.handsOut();
@@ -281,14 +282,14 @@ export const inspectionCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'clear', 'failed'], {
     async 'clearing a queue keeps its failed jobs'(world) {
       await world.failProbe('a');
-      assert.equal(await world.connection.clear(world.queue), 0);
+      assert.equal(await world.connection.queues.clear!(world.queue), 0);
       assert.equal(await world.failedStore.count(world.queue), 1);
     },
   }),
   ...cases(['reserve', 'clear'], {
     async 'clearing removes even more jobs than one call can, and the queue can be used again'(world) {
       await world.push(...numbered(230));
-      assert.equal(await world.connection.clear(world.queue), 230);
+      assert.equal(await world.connection.queues.clear!(world.queue), 230);
       await world.push('b');
       await world.handsOut('b');
     },
@@ -298,28 +299,28 @@ export const inspectionCases: readonly CaseDefinition[] = [
       await world.push('a');
       await world.pushLater('b', 60, world.secondQueue);
       await world.reserve({ queues: ['only-looked-at'] });
-      assert.deepEqual((await world.other.queues()).toSorted(), world.queues.toSorted());
+      assert.deepEqual((await world.other.queues.names()).toSorted(), world.queues.toSorted());
     },
   }),
-  ...cases(['operations', 'failed', 'control'], {
+  ...cases(['failed', 'control'], {
     async 'a queue is forgotten once it has no jobs, and known again after the next push'(world) {
       const { connection, queue } = world;
-      if (connection.forget === undefined) return;
-      assert.equal(await connection.forget(queue), false);
+      if (connection.queues.forget === undefined) return;
+      assert.equal(await connection.queues.forget(queue), false);
       await world.pushLater('a', 60);
-      assert.equal(await connection.forget(queue), false);
+      assert.equal(await connection.queues.forget(queue), false);
       await world.advance(61);
       await world.failProbe('b');
-      await connection.clear(queue);
-      assert.equal(await connection.forget(queue), false);
+      await connection.queues.clear!(queue);
+      assert.equal(await connection.queues.forget(queue), false);
       await world.failedStore.flush(queue);
       await world.control.pause(queue);
-      assert.deepEqual(await connection.queues(), [queue]);
-      assert.equal(await connection.forget(queue), true);
-      assert.equal(await connection.forget(queue), false);
-      assert.deepEqual([await world.other.queues(), await world.control.paused()], [[], []]);
+      assert.deepEqual(await connection.queues.names(), [queue]);
+      assert.equal(await connection.queues.forget(queue), true);
+      assert.equal(await connection.queues.forget(queue), false);
+      assert.deepEqual([await world.other.queues.names(), await world.control.paused()], [[], []]);
       await world.push('c');
-      assert.deepEqual(await world.other.queues(), [queue]);
+      assert.deepEqual(await world.other.queues.names(), [queue]);
       await world.handsOut('c');
     },
   }),

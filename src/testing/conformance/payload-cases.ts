@@ -57,7 +57,7 @@ function assertText(payload: Buffer | undefined, text: string, where: string): v
 
 /** Asserts that the first job of a state has this payload. */
 async function shows(world: World, state: WaitingState, text: string, where: string = state): Promise<void> {
-  const [job] = await world.connection.peek(world.queue, state, 1);
+  const [job] = await world.connection.queues.peek!(world.queue, state, 1);
   assertText(job?.payload, text, where);
 }
 
@@ -107,7 +107,7 @@ export const payloadCases: readonly CaseDefinition[] = [
       const taken = await world.reserveOne({ lease: 60 });
       assertText(taken.payload, `${text},"attempts":1}`, 'reserved');
       await world.advance(50);
-      assert.deepEqual(await world.connection.renew([taken], 60), ['renewed']);
+      assert.deepEqual(await world.connection.renew!([taken], 60), ['renewed']);
       await world.advance(50);
       await shows(world, 'reserved', `${text},"attempts":1}`, 'renewed');
       await world.settles(released(taken));
@@ -123,7 +123,7 @@ export const payloadCases: readonly CaseDefinition[] = [
       await world.advance(61);
       const reclaimed = await world.reserveOne();
       assertText(reclaimed.payload, `${text},"crashes":1,"releases":2,"attempts":1}`, 'reclaimed');
-      assert.equal(await world.connection.clear(world.queue), 1);
+      assert.equal(await world.connection.queues.clear!(world.queue), 1);
       await world.holds({});
     },
   }),

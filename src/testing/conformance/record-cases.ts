@@ -11,7 +11,7 @@ const ids = (records: readonly StoreRecord[]): readonly string[] => records.map(
 const sum = (name: string, amounts: Readonly<Record<string, number>>, keep = 60) => ({ name, amounts, keep });
 
 export const recordCases: readonly CaseDefinition[] = [
-  ...cases(['operations'], {
+  ...cases(['records'], {
     async 'every client reads a record exactly as it was written'(world) {
       const value = '{"text":"a\\u0000 \u{1F600} \' \\" \\\\ é","n":1}';
       await world.records.put([record('a', value), record('b')], 60);
@@ -161,7 +161,7 @@ async function wakes(world: World, own: Listener, id: string): Promise<void> {
 }
 
 export const recordWakeCases: readonly CaseDefinition[] = [
-  ...cases(['operations', 'recordWake'], {
+  ...cases(['records', 'recordWake'], {
     async 'a listener is woken when another client puts its record, and finds it'(world) {
       await wakes(world, await listener(world, 'a'), 'a');
       assert.equal(await world.records.get(KIND, 'a'), 'of a');

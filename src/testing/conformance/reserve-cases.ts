@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import type { Entry, FollowUp, Reservation, Settlement } from '../../connections/contract';
 import { fenceOf } from '../../payload/counters';
-import { type Capability, type CaseDefinition, cases } from './harness';
+import { isAble, type Capability } from '../../connections/driver';
+import { type CaseDefinition, cases } from './harness';
 import {
   cancelled,
   completed,
@@ -141,8 +142,9 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
         const reservation = await world.hold('a');
         assert.deepEqual(await world.settle([of(reservation)], way), ['settled']);
         const before = await world.state();
-        const { capabilities } = world.connection;
-        for (const again of ENDINGS.filter((ending) => ending.requires.every((needed) => capabilities[needed]))) {
+        for (const again of ENDINGS.filter((ending) =>
+          ending.requires.every((needed) => isAble(world.connection, needed)),
+        )) {
           assert.deepEqual(await world.settle([again.of(reservation)], way), ['lost'], `${again.name} after ${name}`);
         }
         assert.deepEqual(await world.state(), before);
@@ -329,12 +331,12 @@ export const leaseCases: readonly CaseDefinition[] = [
       const again = idOf(await world.reserveOne());
       const stale = both.find((reservation) => idOf(reservation) !== again)!;
       await world.loses(completed(stale));
-      assert.deepEqual(await world.connection.renew([stale], 600), ['lost']);
+      assert.deepEqual(await world.connection.renew!([stale], 600), ['lost']);
     },
     async 'an expired lease can still be renewed and settled until the job is handed to another worker'(world) {
       const [a, b, c] = await world.holdAll(['a', 'b', 'c'], 60);
       await world.advance(61);
-      assert.deepEqual(await world.connection.renew([a], 600), ['renewed']);
+      assert.deepEqual(await world.connection.renew!([a], 600), ['renewed']);
       await world.settles(completed(b), releasedForFree(c));
       const [again, ...more] = await world.reserveAll();
       assert.deepEqual(more, []);
@@ -344,7 +346,7 @@ export const leaseCases: readonly CaseDefinition[] = [
     async 'a renewed lease lasts past its first end, and no longer than the new one'(world) {
       const reservation = await world.hold('a');
       await world.advance(500);
-      assert.deepEqual(await world.connection.renew([reservation], 600), ['renewed']);
+      assert.deepEqual(await world.connection.renew!([reservation], 600), ['renewed']);
       await world.advance(500);
       await world.handsOut();
       await world.advance(101);
@@ -355,10 +357,10 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.pushTo(world.secondQueue, 'd');
       const d = await world.reserveOne({ queues: [world.secondQueue] });
       await world.settle([completed(b)]);
-      assert.deepEqual(await world.connection.renew([a, b, d, c], 60), ['renewed', 'lost', 'renewed', 'renewed']);
+      assert.deepEqual(await world.connection.renew!([a, b, d, c], 60), ['renewed', 'lost', 'renewed', 'renewed']);
     },
     async 'renewing nothing returns an empty list'(world) {
-      assert.deepEqual(await world.connection.renew([], 60), []);
+      assert.deepEqual(await world.connection.renew!([], 60), []);
     },
   }),
   ...cases(['reserve', 'renew', 'requeue'], {
@@ -391,7 +393,7 @@ export const leaseCases: readonly CaseDefinition[] = [
       for (const settlement of [completed(stale), released(stale), releasedForFree(stale), failed(stale)]) {
         assert.deepEqual(await world.settle([settlement], 'alone', world.other), ['lost'], settlement.outcome);
       }
-      assert.deepEqual(await world.other.renew([stale], 600), ['lost']);
+      assert.deepEqual(await world.other.renew!([stale], 600), ['lost']);
       assert.deepEqual(await world.state(), before);
       await world.settles(completed(holder));
     },

@@ -41,7 +41,7 @@ const givingUp = (reservation: Reservation): Settlement =>
   ({ ...releasedForFree(reservation), frees: true }) as Settlement;
 
 export const tieCases: readonly CaseDefinition[] = [
-  ...cases(['reserve', 'ties'], {
+  ...cases(['reserve', 'keys'], {
     async 'a job whose unique key is held is refused, naming the holder, until the holder has completed'(world) {
       await takes(world, tied('a'));
       await refuses(world, tied('b'), 'a');
@@ -185,7 +185,7 @@ export const tieCases: readonly CaseDefinition[] = [
       await takes(world, tied('b', { for: 60 }));
     },
   }),
-  ...cases(['reserve', 'ties', 'delay'], {
+  ...cases(['reserve', 'keys', 'delay'], {
     async 'a delayed job holds its unique key'(world) {
       await takes(world, tied('a', { delay: 60 }));
       await refuses(world, tied('b'), 'a');
@@ -195,7 +195,7 @@ export const tieCases: readonly CaseDefinition[] = [
       await refuses(world, tied('d'), 'a');
     },
   }),
-  ...cases(['reserve', 'ties', 'clear', 'delay'], {
+  ...cases(['reserve', 'keys', 'clear', 'delay'], {
     async 'clearing a queue frees the unique keys of its own jobs and no others'(world) {
       const keys = ['ready', 'delayed', 'reserved', 'elsewhere'].map((key) => uniqueKey('Probe', key));
       const [ready, delayed, reserved, elsewhere] = keys as [string, string, string, string];
@@ -204,12 +204,12 @@ export const tieCases: readonly CaseDefinition[] = [
       await takes(world, tied('b', { key: ready }));
       await takes(world, tied('c', { key: delayed, delay: 60 }));
       await takes(world, tied('d', { key: elsewhere }), world.secondQueue);
-      await world.connection.clear(world.queue);
+      await world.connection.queues.clear!(world.queue);
       for (const key of [ready, delayed, reserved]) await takes(world, tied(`${key}-2`, { key }));
       await refuses(world, tied('e', { key: elsewhere }), 'd', world.secondQueue);
     },
   }),
-  ...cases(['reserve', 'ties', 'control', 'delay'], {
+  ...cases(['reserve', 'keys', 'control', 'delay'], {
     async 'cancelling a waiting job frees its unique key'(world) {
       for (const [id, delay] of Object.entries({ a: 0, b: 60 })) {
         await takes(world, tied(id, { delay }));
@@ -218,7 +218,7 @@ export const tieCases: readonly CaseDefinition[] = [
       await takes(world, tied('c'));
     },
   }),
-  ...cases(['reserve', 'ties', 'failed'], {
+  ...cases(['reserve', 'keys', 'failed'], {
     async 'a job that fails frees its unique key, and forgetting it later does not free the key of the next holder'(
       world,
     ) {
@@ -275,12 +275,12 @@ async function pushes(world: World, entries: readonly Entry[], results: readonly
 /** Asserts that the queue holds exactly these jobs, all delayed, in this order. */
 async function waits(world: World, ...ids: readonly string[]): Promise<void> {
   await world.holds({ delayed: ids.length });
-  if (world.connection.capabilities.peek)
-    assert.deepEqual(idsOf(await world.connection.peek(world.queue, 'delayed', 100)), ids);
+  if (world.connection.queues.peek)
+    assert.deepEqual(idsOf(await world.connection.queues.peek(world.queue, 'delayed', 100)), ids);
 }
 
 export const debounceCases: readonly CaseDefinition[] = [
-  ...cases(['reserve', 'delay', 'ties'], {
+  ...cases(['reserve', 'delay', 'keys'], {
     async 'a debounced job replaces the job waiting under its key and waits for its whole delay'(world) {
       await pushes(world, [debounced('a')], [free]);
       await world.advance(20);
@@ -411,7 +411,7 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.handsOut('e');
     },
   }),
-  ...cases(['reserve', 'delay', 'moments', 'ties'], {
+  ...cases(['reserve', 'delay', 'moments', 'keys'], {
     async 'a debounced job that waits until a given time can be replaced until then'(world) {
       const dueAt = (await world.now()) + 60_000;
       await pushes(world, [debounced('a', { dueAt }), debounced('other', { key: 'two', dueAt })], [free, free]);
@@ -425,7 +425,7 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.handsOut('c');
     },
   }),
-  ...cases(['reserve', 'delay', 'ties', 'control'], {
+  ...cases(['reserve', 'delay', 'keys', 'control'], {
     async 'after a cancellation the next debounced job of the key starts a new wait'(world) {
       await pushes(world, [debounced('a', { longest: 40 })], [free]);
       await world.advance(20);
@@ -439,18 +439,18 @@ export const debounceCases: readonly CaseDefinition[] = [
       await pushes(world, [debounced('d')], [free]);
     },
   }),
-  ...cases(['reserve', 'delay', 'ties', 'clear'], {
+  ...cases(['reserve', 'delay', 'keys', 'clear'], {
     async 'after its queue was cleared the next debounced job of the key starts a new wait'(world) {
       await pushes(world, [debounced('a', { longest: 40 })], [free]);
       await world.advance(20);
-      await world.connection.clear(world.queue);
+      await world.connection.queues.clear!(world.queue);
       await pushes(world, [debounced('b', { longest: 40 })], [free]);
       await world.advance(25);
       await world.handsOut();
       await waits(world, 'b');
     },
   }),
-  ...cases(['reserve', 'delay', 'ties', 'failed'], {
+  ...cases(['reserve', 'delay', 'keys', 'failed'], {
     async 'a failed debounced job can be retried at once, whatever waits under its key'(world) {
       await pushes(world, [debounced('a')], [free]);
       await world.advance(31);

@@ -286,7 +286,7 @@ export class World {
 
   /** Asserts the number of jobs in each state of a queue, 0 by default. */
   async holds(counts: Partial<Counts>, queue: string = this.queue, connection = this.connection): Promise<void> {
-    assert.deepEqual(await connection.counts(queue), { ready: 0, delayed: 0, reserved: 0, ...counts });
+    assert.deepEqual(await connection.queues.counts(queue), { ready: 0, delayed: 0, reserved: 0, ...counts });
   }
 
   /** Pushes and fails a probe. Returns its entry in the failed store. */
@@ -319,13 +319,11 @@ export class World {
 
   /** Everything that the driver can show of the first queue, for comparing. */
   async state(): Promise<object> {
-    const { capabilities } = this.connection;
-    const counts = capabilities.exactCounts ? await this.connection.counts(this.queue) : undefined;
+    const { capabilities, queues, failed } = this.connection;
+    const counts = capabilities.exactCounts ? await queues.counts(this.queue) : undefined;
     const jobs: PeekedJob[] = [];
-    for (const state of capabilities.peek ? WAITING_STATES : []) {
-      jobs.push(...(await this.connection.peek(this.queue, state, 100)));
-    }
-    const entries = capabilities.failed ? await this.failedStore.list({ limit: 100 }) : [];
+    for (const state of WAITING_STATES) jobs.push(...((await queues.peek?.(this.queue, state, 100)) ?? []));
+    const entries = await failed?.list({ limit: 100 });
     return { counts, jobs, entries };
   }
 

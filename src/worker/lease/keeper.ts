@@ -63,7 +63,7 @@ export class LeaseKeeper {
       lease,
       after: this.#link === undefined ? THIRD : HALF,
       clock,
-      renew: (reservations, seconds) => connection.renew(reservations, seconds),
+      renew: (reservations, seconds) => connection.renew!(reservations, seconds),
       lost: (held) => this.#lose(held),
       cancelled: (held) => this.#hearCancelled(held),
       // From here on somebody else may take the job. We keep renewing: until somebody has taken it, it is ours. A job that
@@ -92,7 +92,7 @@ export class LeaseKeeper {
    * store's.
    */
   keep(jobs: readonly RunningJob[], reservedAt: Moment): void {
-    if (!this.#settings.connection.capabilities.renew || jobs.length === 0) return;
+    if (this.#settings.connection.renew === undefined || jobs.length === 0) return;
     const held = jobs.map((job) => {
       const record = this.#table.take(reservedAt);
       return (job.lease = new HeldJob(job, record, this.#renewal, this.#settings));
@@ -129,10 +129,10 @@ export class LeaseKeeper {
 
   #newLink(): LeaseLink | undefined {
     const { connection, lease, clock, logger, endsProcess = false, log = usualFormat(process.stderr) } = this.#settings;
-    const { capabilities, threadAccess } = connection;
+    const { threadAccess } = connection;
     // A store in this thread (memory) stands still together with its workers. A clock that a test moves does not move the
     // thread's clock.
-    if (!capabilities.renew || threadAccess === null || clock !== systemClock) return undefined;
+    if (connection.renew === undefined || threadAccess === null || clock !== systemClock) return undefined;
     const missing = threadAccess && [PROGRAM, threadAccess.module].find((file) => !existsSync(file));
     if (threadAccess !== undefined && missing === undefined) {
       const heard = (message: Heard): void => this.#hear(message);

@@ -42,7 +42,7 @@ export interface LeaseRenewalSettings<H extends Held> {
   readonly clock: Clock;
   /** Longest pause between two looks at the held jobs. Default: none. */
   readonly lookEvery?: Milliseconds | undefined;
-  readonly renew: Connection['renew'];
+  readonly renew: NonNullable<Connection['renew']>;
   /** Called with each look, to update what is held. False: there is nothing to look for any more. */
   readonly refresh?: (() => boolean) | undefined;
   /** The job is no longer ours. */

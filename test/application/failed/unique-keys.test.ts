@@ -19,7 +19,7 @@ it('a failed unique job that another connection keeps asks for its key on the co
   await expect(failed.retry('a')).rejects.toMatchObject({ code: 'E_UNIQUE_HELD', facts: { id: 'a', holder: 'b' } });
   expect(await failed.get('a')).toMatchObject({ id: 'a' });
 
-  await watched('other').clear('mails');
+  await watched('other').queues.clear('mails');
   expect(await failed.retry('a')).toBe(true);
   expect(await failed.get('a')).toBeUndefined();
   expect(await watched('other').push('mails', [{ payload: text('c'), ties }])).toEqual([{ duplicate: 'a' }]);

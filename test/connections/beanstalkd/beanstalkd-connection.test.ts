@@ -53,7 +53,7 @@ describe('a lease', () => {
     await reserveOne(other);
     await other.close();
 
-    await eventually(async () => (await connection.counts('default')).ready === 1);
+    await eventually(async () => (await connection.queues.counts('default')).ready === 1);
     expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1, crashes: 1 });
   });
 
@@ -73,7 +73,7 @@ describe('a lease', () => {
 
     expect(await settleIn(connection, [b!])).toEqual(['lost']);
     expect(await connection.renew(reservations, 60)).toEqual(['lost', 'lost']);
-    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
   });
 
   it('is a new one when the same connection gets the same job again', async () => {
@@ -121,13 +121,13 @@ describe('counters that do not fit into the priority', () => {
     const counters = { ...reservation.counters, attempts: 40, exceptions: 40 };
 
     expect(await settleIn(connection, [released(reservation, { counters, delay: 30 })])).toEqual(['settled']);
-    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 0 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 0 });
     await world.advance(31);
 
     const again = await reserveOne();
     expect(again.payload.toString()).toBe('{"id":"a","exceptions":40,"attempts":41}');
     expect(await settleIn(connection, [completed(reservation), completed(again)])).toEqual(['lost', 'settled']);
-    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 
   it('are seen by the reserve of the same call', async () => {
@@ -193,9 +193,9 @@ describe('a failed job without a failed store', () => {
     await fail();
 
     expect(await connection.buried.count('default')).toBe(1);
-    expect(await connection.clear('default')).toBe(0);
+    expect(await connection.queues.clear!('default')).toBe(0);
     expect((await reserve()).reservations).toEqual([]);
-    expect(await connection.queues()).toEqual(['default']);
+    expect(await connection.queues.names()).toEqual(['default']);
   });
 
   it('is kicked with all its tries and a growing fence, while delayed jobs are not kicked', async () => {
@@ -210,7 +210,7 @@ describe('a failed job without a failed store', () => {
       { ...noCounters, attempts: 1, releases: 1 },
       { ...noCounters, attempts: 1, releases: 1 },
     ]);
-    expect(await connection.counts('default')).toMatchObject({ delayed: 1 });
+    expect(await connection.queues.counts('default')).toMatchObject({ delayed: 1 });
   });
 
   it('is gone after a flush of its queue', async () => {
@@ -229,10 +229,10 @@ describe('a prefix', () => {
     await ours.push('default', [{ payload: probe('a') }]);
     for (const queue of ['default', 'mail']) await theirs.push(queue, [{ payload: probe('b') }]);
 
-    expect(await ours.queues()).toEqual(['default']);
-    expect(await ours.clear('default')).toBe(1);
-    expect(await theirs.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
-    expect(await theirs.queues()).toEqual(['default', 'mail']);
+    expect(await ours.queues.names()).toEqual(['default']);
+    expect(await ours.queues.clear!('default')).toBe(1);
+    expect(await theirs.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(await theirs.queues.names()).toEqual(['default', 'mail']);
   });
 });
 
@@ -252,7 +252,7 @@ describe('limits of the server', () => {
       code: 'E_BEANSTALKD_JOB_TOO_BIG',
       message: expect.stringMatching(/takes up to 65535 bytes.*has 70000; 2 jobs were not queued.*-z 131072/),
     });
-    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 
   it('a draining server refuses jobs with the reason, and hands out those it has', async () => {
@@ -271,7 +271,7 @@ describe('limits of the server', () => {
     await push('a');
     const reservation = await reserveOne();
 
-    expect(await connection.clear('elsewhere')).toBe(0);
+    expect(await connection.queues.clear!('elsewhere')).toBe(0);
     expect(await settleIn(connection, [completed(reservation)])).toEqual(['settled']);
   });
 
@@ -280,7 +280,7 @@ describe('limits of the server', () => {
     const other = world.connect();
     const reservation = await reserveOne(other);
 
-    expect(await connection.clear('default')).toBe(1);
+    expect(await connection.queues.clear!('default')).toBe(1);
     expect(await settleIn(other, [completed(reservation)])).toEqual(['settled']);
   });
 });

@@ -25,7 +25,7 @@ describe('a wait', () => {
     await push('a');
     await waiting;
 
-    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
     expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1 });
   });
 
@@ -37,7 +37,7 @@ describe('a wait', () => {
     await waiting;
     await push('a');
 
-    await eventually(async () => (await connection.counts('default')).ready === 1);
+    await eventually(async () => (await connection.queues.counts('default')).ready === 1);
     const reservation = await eventually(async () => (await reserve()).reservations[0]);
     expect(reservation!.counters).toEqual({ ...noCounters, attempts: 1, releases: 1 });
   });
@@ -60,7 +60,7 @@ describe('a wait', () => {
     await other.push('default', [{ payload: probe('a') }]);
     await waiting;
 
-    await eventually(async () => (await connection.counts('default')).ready === 1);
+    await eventually(async () => (await connection.queues.counts('default')).ready === 1);
     expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1, releases: 1 });
   });
 
@@ -99,6 +99,6 @@ it('closing a connection gives back a job that a wait brought and nobody reserve
   await waiting;
   await other.close();
 
-  await eventually(async () => (await connection.counts('default')).ready === 1);
+  await eventually(async () => (await connection.queues.counts('default')).ready === 1);
   expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1, releases: 1 });
 });

@@ -80,7 +80,7 @@ describe('an answer that is lost with its connection', () => {
     proxy.loseReplies();
 
     expect(await settleIn(connection, [settle(reservation)])).toEqual(['settled']);
-    expect(await connection.counts('default')).toEqual(counts);
+    expect(await connection.queues.counts('default')).toEqual(counts);
     expect(await settleIn(connection, [settle(reservation)])).toEqual(['lost']);
   });
 
@@ -93,7 +93,7 @@ describe('an answer that is lost with its connection', () => {
       code: 'E_QUEUE_UNAVAILABLE',
       facts: { uncertain: true },
     });
-    expect(await connection.counts('default')).toEqual({ ready: 2, delayed: 0, reserved: 0 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 2, delayed: 0, reserved: 0 });
   });
 
   it('makes a read be repeated', async () => {
@@ -101,7 +101,7 @@ describe('an answer that is lost with its connection', () => {
     await connection.push('default', [probe('a')]);
     proxy.loseReplies();
 
-    expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 
   it('together with the outcome itself makes the job lost, and it counts as crashed', async () => {
@@ -109,7 +109,7 @@ describe('an answer that is lost with its connection', () => {
     await connection.push('default', [probe('a')]);
     const reservation = await reserveOne(connection);
     proxy.cut();
-    await eventually(async () => (await connection.counts('default')).ready === 1);
+    await eventually(async () => (await connection.queues.counts('default')).ready === 1);
 
     expect(await settleIn(connection, [completed(reservation)])).toEqual(['lost']);
     expect(await connection.renew([reservation], 60)).toEqual(['lost']);
@@ -125,7 +125,7 @@ describe('an answer that is lost with its connection', () => {
     await expect(world.clock.passing(reserving)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
     goOn();
 
-    await eventually(async () => (await connection.counts('default')).ready === 1);
+    await eventually(async () => (await connection.queues.counts('default')).ready === 1);
     expect((await reserveOne(connection)).counters).toMatchObject({ attempts: 1, crashes: 0, releases: 1 });
   });
 
@@ -140,7 +140,7 @@ describe('an answer that is lost with its connection', () => {
     await expect(world.clock.passing(reserving)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
     goOn();
 
-    await eventually(async () => (await connection.counts('first')).ready === 1);
+    await eventually(async () => (await connection.queues.counts('first')).ready === 1);
     const [job] = (await reserveFrom(connection, request)).reservations;
     expect(job!.counters).toMatchObject({ attempts: 1, crashes: 0, releases: 1 });
   });
@@ -221,7 +221,7 @@ describe('a server that freezes for longer than the deadline', () => {
 
     expect(await settleIn(connection, [completed(held)])).toEqual(['settled']);
     expect((await eventually(() => reserveOne(connection))).counters).toMatchObject({ attempts: 1, crashes: 0 });
-    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
   });
 
   it('may hand out a job to a call that was given up, which goes back without costing a try', async () => {
@@ -250,7 +250,7 @@ describe('a server that freezes for longer than the deadline', () => {
 
   it('makes jobs lost once their leases must have ended', async () => {
     const short = world.connect({}, { deadline: DEADLINE, retryAfter: 60 });
-    await connection.clear('default');
+    await connection.queues.clear!('default');
     await short.push('default', [probe('a')]);
     const held = await reserveOne(short);
     world.server.process.kill('SIGSTOP');

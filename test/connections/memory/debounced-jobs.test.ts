@@ -108,7 +108,7 @@ const cancel = fc.nat(1000).map((index): Step => async ({ connection, jobs, wait
 
 const clear = fc.constant<Step>(({ connection, waiting }) => {
   waiting.clear();
-  return connection.clear(queue);
+  return connection.queues.clear(queue);
 });
 
 const steps = fc.array(fc.oneof(push, push, push, push, reserve, settle, settle, advance, advance, cancel, clear), {

@@ -74,7 +74,7 @@ describe('the memory connection', () => {
     await push(numbered(101), 10);
     await clock.advance(10);
     await reserve(1);
-    expect(await connection.counts('mail')).toEqual({ ready: 99, delayed: 1, reserved: 1 });
+    expect(await connection.queues.counts('mail')).toEqual({ ready: 99, delayed: 1, reserved: 1 });
   });
 
   it('reclaims 100 jobs in one call', async () => {
@@ -83,7 +83,7 @@ describe('the memory connection', () => {
     await reserve();
     await clock.advance(60);
     await reserve(1);
-    expect(await connection.counts('mail')).toEqual({ ready: 99, delayed: 0, reserved: 2 });
+    expect(await connection.queues.counts('mail')).toEqual({ ready: 99, delayed: 0, reserved: 2 });
   });
 
   it('hands out 1 MiB of payloads in one call, but always at least one job', async () => {
@@ -115,7 +115,7 @@ describe('the memory connection', () => {
     await push(['a'], 10);
     const entries = ['a', 'b'].map((id) => ({ payload: text(id), delay: 10, distinct: true }));
     await expect(connection.push('mail', entries)).rejects.toMatchObject({ code: 'E_DUPLICATE_PAYLOAD' });
-    expect(await connection.counts('mail')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
+    expect(await connection.queues.counts('mail')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
   });
 
   it('sets a payload aside that ends like ours but is not JSON', async () => {
@@ -129,7 +129,7 @@ describe('the memory connection', () => {
   it('has a store of its own with each connect', async () => {
     await push(['a']);
     const stranger = connectMemory({ driver: 'memory' }, { name: 'memory', clock });
-    expect(await stranger.counts('mail')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+    expect(await stranger.queues.counts('mail')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 
   it('warns that jobs are lost with the process', async () => {

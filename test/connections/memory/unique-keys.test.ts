@@ -89,7 +89,7 @@ const cancel = fc.nat(1000).map((index): Step => async ({ connection, jobs }) =>
   await connection.control.cancel(`job-${1 + (index % Math.max(jobs, 1))}`, undefined, undefined);
 });
 
-const clear = fc.constant<Step>(({ connection }) => connection.clear(queue));
+const clear = fc.constant<Step>(({ connection }) => connection.queues.clear(queue));
 
 const retry = fc.constant<Step>(async ({ connection }) => {
   for (const entry of await connection.failed.list({ limit: 2 })) {

@@ -6,8 +6,8 @@ describe('the null connection', () => {
   it('accepts every job and keeps none', async () => {
     const connection = new NullConnection('nowhere');
     await connection.push('mail', [{ payload: '{}' }, { payload: '{}', delay: 60 }]);
-    expect(await connection.counts('mail')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
-    expect(await connection.queues()).toEqual([]);
+    expect(await connection.queues.counts('mail')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+    expect(await connection.queues.names()).toEqual([]);
   });
 
   it('names the connection, the missing capability, and the drivers that have it', async () => {

@@ -79,7 +79,7 @@ describe('a redis connection', () => {
     const other = new Redis(port(), { db: 3 });
     expect(await other.llen(`${world.prefix}q`)).toBe(1);
     expect(await world.keys()).toEqual({});
-    expect(await world.connect().counts('q')).toMatchObject({ ready: 0 });
+    expect(await world.connect().queues.counts('q')).toMatchObject({ ready: 0 });
     other.disconnect();
   });
 });

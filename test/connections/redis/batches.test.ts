@@ -62,7 +62,7 @@ describe('a batch on redis', () => {
   });
 
   const told = async (): Promise<unknown[]> =>
-    (await connection.peek('told', 'ready', 100)).map(
+    (await connection.queues.peek('told', 'ready', 100)).map(
       (job) => (JSON.parse(job.payload.toString()) as { id: unknown }).id,
     );
 
@@ -118,7 +118,7 @@ describe('a batch on redis', () => {
 
   it('adds the queues of its callbacks to the known queues', async () => {
     await connection.push('q', [], batch('never pushed to'));
-    expect(await connection.queues()).toEqual(['never pushed to', 'q']);
+    expect(await connection.queues.names()).toEqual(['never pushed to', 'q']);
   });
 
   it('does not affect other pushes to its queue when it takes no more jobs', async () => {
@@ -130,7 +130,7 @@ describe('a batch on redis', () => {
     ]);
     expect(pushes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
     expect((pushes[2] as PromiseRejectedResult).reason).toMatchObject({ code: 'E_BATCH_ENDED', facts: { batch: ID } });
-    expect(await connection.counts('q')).toMatchObject({ ready: 3 });
+    expect(await connection.queues.counts('q')).toMatchObject({ ready: 3 });
   });
 
   it('is pruned page by page', async () => {
@@ -213,13 +213,13 @@ describe('a batch in a cluster', () => {
     await settleIn(connection, [{ outcome: 'cancelled', reservation: reservations[0]! }]);
     const keys = Object.keys(await world.keys());
     expect(keys.filter((key) => key.includes('batches'))).toEqual(['{q}:batches', '{q}:batches:begun']);
-    expect(await connection.counts('q')).toMatchObject({ ready: 1 });
+    expect(await connection.queues.counts('q')).toMatchObject({ ready: 1 });
   });
 
   it('is refused if it would send callbacks to another slot', async () => {
     const connection = world.connect({ url: undefined, cluster: [world.url] });
     await expect(connection.push('q', [member('a')], batch('another'))).rejects.toThrow('CROSSSLOT');
-    expect(await connection.counts('q')).toMatchObject({ ready: 0 });
+    expect(await connection.queues.counts('q')).toMatchObject({ ready: 0 });
     expect(await connection.batches.find(ID, 'q')).toBeUndefined();
   });
 });

@@ -41,7 +41,7 @@ describe('a redis connection to a cluster', () => {
     );
     const reply = await reserveFrom(connection, request);
     expect([results, reply.nextIn]).toEqual([['settled', 'settled', 'settled'], Infinity]);
-    expect(await connection.queues()).toEqual(['high', 'low']);
+    expect(await connection.queues.names()).toEqual(['high', 'low']);
   });
 
   it('wakes a worker that waits on queues of several slots', async () => {
@@ -49,7 +49,7 @@ describe('a redis connection to a cluster', () => {
     const waited = waitOn(connection, ['one', 'two'], 2, never);
     await connection.push('two', [{ payload: payload('a') }]);
     await waited;
-    expect(await connection.counts('two')).toMatchObject({ ready: 1 });
+    expect(await connection.queues.counts('two')).toMatchObject({ ready: 1 });
   });
 
   it('waits on the first eight of its queues, and looks at all of them each second if it has more', async () => {
@@ -166,6 +166,6 @@ describe('a redis connection to a cluster', () => {
   it('is found through one of its nodes if others are unknown', async () => {
     const connection = world.connect({ url: undefined, cluster: ['redis://nowhere.invalid:7000', world.url] });
     await connection.push('q', [{ payload: payload('a') }]);
-    expect(await connection.counts('q')).toMatchObject({ ready: 1 });
+    expect(await connection.queues.counts('q')).toMatchObject({ ready: 1 });
   });
 });

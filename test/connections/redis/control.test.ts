@@ -82,7 +82,7 @@ describe('the control of a redis connection', () => {
     await fill('first');
     await fill('second');
     expect(await connection.control.cancel('second-150')).toBe('removed');
-    expect(await connection.counts('second')).toMatchObject({ ready: MANY });
+    expect(await connection.queues.counts('second')).toMatchObject({ ready: MANY });
     expect(await marks()).toBeUndefined();
   });
 
@@ -141,7 +141,7 @@ describe('the control of a redis connection', () => {
     proxy.loseReplies(2);
     answers.push(await connection.control.resume('first'));
     expect(answers).toEqual(['removed', true, true]);
-    expect([await connection.counts('first'), await connection.control.paused()]).toEqual([
+    expect([await connection.queues.counts('first'), await connection.control.paused()]).toEqual([
       { ready: 1, delayed: 0, reserved: 0 },
       [{ queue: 'warm' }],
     ]);

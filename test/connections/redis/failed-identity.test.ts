@@ -51,7 +51,7 @@ it('failed jobs with the same id in two queues are listed, forgotten and retried
   expect(await manager.failed.retry('one', { queue: 'reports' })).toBe(true);
 
   expect(await places()).toEqual(['one on letters']);
-  expect(await manager.driver().counts('reports')).toMatchObject({ ready: 1 });
+  expect(await manager.driver().queues.counts('reports')).toMatchObject({ ready: 1 });
   expect(await manager.failed.forget('one')).toBe(true);
   expect(await places()).toEqual([]);
 });

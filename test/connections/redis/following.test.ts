@@ -53,7 +53,7 @@ const ready = (queue: string): Promise<string[]> => world.client.lrange(world.pr
 it('a queue that only following jobs were pushed to is known', async () => {
   const [a] = await held('a');
   await settleIn(connection, [completed(a!, followUp('never used', 'b'))]);
-  expect(await connection.queues()).toEqual(['never used', 'q']);
+  expect(await connection.queues.names()).toEqual(['never used', 'q']);
 });
 
 it.each([1, 2, 3])('a following job is pushed once, however many replies are lost (%d)', async (count) => {
@@ -103,7 +103,7 @@ it('a following job whose queue is a foreign key holds up no other outcome, and 
   expect(await settleIn(connection, ends.slice(1))).toEqual(['settled']);
   await expect(settleIn(connection, ends.slice(0, 1))).rejects.toMatchObject({ code: 'E_REDIS_FOREIGN_KEY' });
   expect(await ready('q')).toEqual([payload('b2')]);
-  expect(await connection.counts('q')).toMatchObject({ reserved: 1 });
+  expect(await connection.queues.counts('q')).toMatchObject({ reserved: 1 });
 
   await world.client.del(`${world.prefix}r`);
   expect(await settleIn(connection, ends.slice(0, 1))).toEqual(['settled']);

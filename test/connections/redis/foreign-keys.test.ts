@@ -52,7 +52,7 @@ describe('a foreign key in place of one of ours', () => {
     await connection.push('q', [{ payload: payload('a') }]);
     await world.client.set(`${world.prefix}:control`, 'not ours');
     await expect(reserveFrom(connection, request)).rejects.toMatchObject({ facts: { key: `${world.prefix}:control` } });
-    expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(await connection.queues.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 
   it.each<[name: string, expected: string, call: (connection: RedisConnection) => Promise<unknown>]>([
@@ -60,7 +60,7 @@ describe('a foreign key in place of one of ours', () => {
     ['records:probe:ends', 'zset', ({ records }) => records.list('probe', { limit: 1 })],
     ['sums:m1', 'hash', ({ records }) => records.sums(['m1'])],
     ['added:one', 'string', ({ records }) => records.add([], 'one', 1)],
-    ['once:k', 'string', (connection) => connection.pushOnce(toPush, { key: 'k', until: 1e13 })],
+    ['once:k', 'string', (connection) => connection.keys.pushOnce(toPush, { key: 'k', until: 1e13 })],
   ])('in the place of %s is named', async (name, expected, call) => {
     const key = `${world.prefix}:${name}`;
     await world.client.rpush(key, 'not ours');
@@ -128,7 +128,10 @@ describe('a foreign key in place of one of ours', () => {
       payload: Buffer.from(payload('other')),
     });
     expect(await connection.failed.count('q')).toBe(4);
-    await expect(connection.queues()).rejects.toMatchObject({ code: 'E_REDIS_FOREIGN_KEY', facts: { key: names } });
+    await expect(connection.queues.names()).rejects.toMatchObject({
+      code: 'E_REDIS_FOREIGN_KEY',
+      facts: { key: names },
+    });
     expect(logger.messages('error')).toEqual([expect.stringContaining(`The key '${names}' of Redis`)]);
   });
 

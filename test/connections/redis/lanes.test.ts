@@ -51,7 +51,7 @@ describe('the calls of a redis connection', () => {
   it('carry a mebibyte each at most', async () => {
     const long = (id: number): string => payload(id).replace('{}', `"${'x'.repeat(600_000)}"`);
     await Promise.all([1, 2, 3].map((id) => connection.push('q', [{ payload: long(id) }])));
-    expect(await connection.counts('q')).toMatchObject({ ready: 3 });
+    expect(await connection.queues.counts('q')).toMatchObject({ ready: 3 });
     expect(await calls()).toBe(3 + 1);
   });
 
@@ -77,7 +77,7 @@ describe('the calls of a redis connection', () => {
     const request = { queues: ['q'], limit: 2, lease: 60 };
     const replies = await Promise.all([reserveFrom(connection, request), reserveFrom(connection, request)]);
     expect(replies.map(({ reservations }) => reservations.length)).toEqual([2, 2]);
-    expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 4 });
+    expect(await connection.queues.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 4 });
     // Each was sent without waiting for the other, and so under a client name of its own.
     expect(await world.client.keys(`${world.prefix}q:client:*`)).toHaveLength(3);
   });
@@ -91,14 +91,14 @@ describe('the calls of a redis connection', () => {
     ]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(results[1]).toMatchObject({ reason: { code: 'E_DUPLICATE_PAYLOAD', facts: { queue: 'q' } } });
-    expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 2, reserved: 0 });
+    expect(await connection.queues.counts('q')).toEqual({ ready: 1, delayed: 2, reserved: 0 });
   });
 
   it('add a queue to the known queues once', async () => {
     await connection.push('q', [{ payload: payload('a') }]);
     await connection.push('q', [{ payload: payload('b') }]);
     expect(await world.client.info('commandstats')).toContain('cmdstat_sadd:calls=1,');
-    expect(await connection.queues()).toEqual(['q', 'warm']);
+    expect(await connection.queues.names()).toEqual(['q', 'warm']);
   });
 
   it('add the queue of a failed job to the known queues, even if another client pushed the job', async () => {

@@ -66,7 +66,7 @@ describe('a text that is longer than redis takes', () => {
     );
 
     expect(results).toEqual(['settled', 'lost', 'settled']);
-    expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    expect(await connection.queues.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
     expect(log.messages('error')).toEqual([
       expect.stringMatching(
         /ended the connection, three times running.*1,57\d,\d{3} bytes; an outcome was not written\. Raise/,
@@ -97,14 +97,14 @@ describe('a text that is longer than redis takes', () => {
 
   it('is refused if it is pushed, and others are pushed once each', async () => {
     const { connection } = await reserved();
-    await connection.clear('q');
+    await connection.queues.clear('q');
     const others = ['c', 'd', 'e'].map((size) => connection.push('other', [short(size)]));
 
     await expect(connection.push('q', [long])).rejects.toMatchObject({ code: 'E_REDIS_CALL_LENGTH' });
 
     await Promise.all(others);
     await connection.push('q', [short('f')]);
-    expect([await connection.counts('other'), await connection.counts('q')]).toMatchObject([
+    expect([await connection.queues.counts('other'), await connection.queues.counts('q')]).toMatchObject([
       { ready: 3 },
       { ready: 1 },
     ]);
@@ -130,7 +130,7 @@ describe('a text that is longer than redis takes', () => {
 
     expect(ran.toSorted()).toEqual(['a', 'b', 'c', 'd', 'e', 'long']);
     expect(log.messages('error')).toHaveLength(1);
-    expect(await world.connect().counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    expect(await world.connect().queues.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
     await manager.close();
   });
 });

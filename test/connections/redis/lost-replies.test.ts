@@ -36,7 +36,7 @@ describe('a redis connection whose replies are lost', () => {
   });
 
   const texts = async (state: 'ready' | 'delayed' | 'reserved'): Promise<string[]> =>
-    (await connection.peek('q', state, 100)).map((job) => job.payload.toString());
+    (await connection.queues.peek('q', state, 100)).map((job) => job.payload.toString());
 
   it('pushes each job once, however often the answer is lost', async () => {
     proxy.loseReplies(3);
@@ -62,7 +62,7 @@ describe('a redis connection whose replies are lost', () => {
     expect(await texts('ready')).toEqual([tied('a').payload, payload('b')]);
 
     proxy.loseReplies();
-    expect(await connection.clear('q')).toBe(2);
+    expect(await connection.queues.clear('q')).toBe(2);
     expect(await connection.push('q', [tied('d')])).toBeUndefined();
   });
 
@@ -119,7 +119,7 @@ describe('a redis connection whose replies are lost', () => {
     const { results, reply } = await connection.exchange([completed(first!)], { ...request, limit: 1 });
     expect(results).toEqual(['settled']);
     expect(await texts('reserved')).toEqual(reply.reservations.map((reservation) => reservation.payload.toString()));
-    expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 1 });
+    expect(await connection.queues.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 1 });
   });
 
   it('promotes each job once', async () => {
@@ -127,7 +127,7 @@ describe('a redis connection whose replies are lost', () => {
     world.offset = 500;
     proxy.loseReplies();
     expect((await reserveFrom(connection, request)).reservations).toHaveLength(1);
-    expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    expect(await connection.queues.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
   });
 
   it('renews', async () => {
@@ -167,6 +167,6 @@ describe('a redis connection whose replies are lost', () => {
     proxy.loseReplies();
     expect(await connection.failed.flush()).toBe(1);
     proxy.loseReplies();
-    expect(await connection.clear('q')).toBe(1);
+    expect(await connection.queues.clear('q')).toBe(1);
   });
 });

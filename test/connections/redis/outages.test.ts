@@ -59,7 +59,9 @@ describe('a redis connection whose server is away', () => {
     const server = await startRedisServer({ port });
     try {
       await connection.push('q', [{ payload: payload('b') }]);
-      expect((await connection.peek('q', 'ready', 10)).map((job) => job.payload.toString())).toEqual([payload('b')]);
+      expect((await connection.queues.peek('q', 'ready', 10)).map((job) => job.payload.toString())).toEqual([
+        payload('b'),
+      ]);
     } finally {
       await connection.close();
       await server.stop();
@@ -73,7 +75,7 @@ describe('a redis connection whose server is away', () => {
     const server = await startRedisServer({ port });
     try {
       await pushed;
-      expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+      expect(await connection.queues.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
     } finally {
       await connection.close();
       await server.stop();
@@ -89,7 +91,7 @@ describe('a redis connection whose server is away', () => {
 
   it('says of an unanswered push that it may have been carried out', async () => {
     const connection = world.connect({ url: proxy.url });
-    await connection.counts('q');
+    await connection.queues.counts('q');
     proxy.goSilent();
     await expect(world.clock.passing(connection.push('q', [{ payload: payload('a') }]))).rejects.toMatchObject({
       code: 'E_QUEUE_UNAVAILABLE',
@@ -144,7 +146,7 @@ describe('a redis connection whose server is away', () => {
 
   it('accepts an answer that arrived while a job blocked the event loop past the deadline', async () => {
     const connection = world.connect();
-    await connection.counts('q');
+    await connection.queues.counts('q');
     const pushed = connection.push('q', [{ payload: payload('a') }]);
     await endOfTurn();
     // The event loop stands still until Redis has carried out the push and answered it.
@@ -152,7 +154,7 @@ describe('a redis connection whose server is away', () => {
     while (spawnSync('redis-cli', ready, { encoding: 'utf8' }).stdout.trim() !== '1');
     world.clock.advance(DEADLINE);
     await pushed;
-    expect(await connection.counts('q')).toMatchObject({ ready: 1 });
+    expect(await connection.queues.counts('q')).toMatchObject({ ready: 1 });
   });
 
   it.each([

@@ -66,7 +66,7 @@ describe('a redis connection whose user lacks permissions', () => {
     await expect(refused).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true } });
     await expect(refused).rejects.toThrow(/NOPERM this user may not call hset, zadd.*no jobs were reserved/);
     // Permissions are checked again for each refused call.
-    expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(await connection.queues.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
     await may('+hset', '+zadd');
     expect((await reserveFrom(connection, request)).reservations).toHaveLength(1);
   });

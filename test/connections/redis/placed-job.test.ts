@@ -37,35 +37,35 @@ describe('looking for a job on redis', () => {
   it('finds a job at the ends of a long queue or in another one, and reports other ids as unseen', async () => {
     await fill(1000);
 
-    expect(await connection.find('first')).toMatchObject({ queue: 'long', state: 'ready' });
-    expect(await connection.find('r999')).toMatchObject({ queue: 'long', state: 'ready' });
-    expect(await connection.find('a')).toMatchObject({ queue: 'short', state: 'ready' });
-    expect(await connection.find('r500')).toBe('unseen');
-    expect(await connection.find('nobody')).toBe('unseen');
+    expect(await connection.queues.find('first')).toMatchObject({ queue: 'long', state: 'ready' });
+    expect(await connection.queues.find('r999')).toMatchObject({ queue: 'long', state: 'ready' });
+    expect(await connection.queues.find('a')).toMatchObject({ queue: 'short', state: 'ready' });
+    expect(await connection.queues.find('r500')).toBe('unseen');
+    expect(await connection.queues.find('nobody')).toBe('unseen');
   });
 
   it('finds a job anywhere in a named queue, and knows if an id is not there', async () => {
     await fill(1000);
 
-    expect(await connection.find('r500', 'long')).toMatchObject({ queue: 'long', state: 'ready' });
-    expect(await connection.find('nobody', 'long')).toBeUndefined();
-    expect(await connection.find('a', 'long')).toBeUndefined();
+    expect(await connection.queues.find('r500', 'long')).toMatchObject({ queue: 'long', state: 'ready' });
+    expect(await connection.queues.find('nobody', 'long')).toBeUndefined();
+    expect(await connection.queues.find('a', 'long')).toBeUndefined();
   });
 
   it('searches about the last ten thousand jobs of a named queue', async () => {
     await fill(11_000);
 
-    expect(await connection.find('r2000', 'long')).toMatchObject({ state: 'ready' });
-    expect(await connection.find('r500', 'long')).toBe('unseen');
+    expect(await connection.queues.find('r2000', 'long')).toMatchObject({ state: 'ready' });
+    expect(await connection.queues.find('r500', 'long')).toBe('unseen');
   });
 
   it('reports an id as unseen if it has not examined all delayed jobs', async () => {
     await fill(300);
     await delay(150);
 
-    expect(await connection.find('r150', 'long')).toMatchObject({ state: 'ready' });
-    expect(await connection.find('d50', 'long')).toMatchObject({ state: 'delayed', at: 51_000 });
-    expect(await connection.find('d120', 'long')).toBe('unseen');
+    expect(await connection.queues.find('r150', 'long')).toMatchObject({ state: 'ready' });
+    expect(await connection.queues.find('d50', 'long')).toMatchObject({ state: 'delayed', at: 51_000 });
+    expect(await connection.queues.find('d120', 'long')).toBe('unseen');
   });
 
   it.each([

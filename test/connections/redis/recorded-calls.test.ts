@@ -31,7 +31,7 @@ it('calls of one connection leave one record per queue, however many jobs are re
 
   for (const id of IDS) expect(await connection.control.cancel(id, 'q')).toBe('removed');
   expect(await records()).toHaveLength(1);
-  expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+  expect(await connection.queues.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
 });
 
 it('simultaneous calls are carried out one after another, each with its own answer', async () => {

@@ -43,12 +43,12 @@ describe.each(['redis', 'cluster'])('what was removed by hand from %s', (kind) =
     await connection.push('default', [tied('runs'), tied('gone'), tied('waits', 'start')]);
     await connection.push('default', [{ ...tied('later'), delay: 60 }]);
     await reserve(connection, { limit: 1 });
-    expect(await connection.recount(repair)).toEqual([]);
+    expect(await connection.keys.recount(repair)).toEqual([]);
     await world.client.lrem(key(), 1, tied('gone').payload);
-    expect(await connection.recount({ repair: false })).toEqual([stuck('gone')]);
+    expect(await connection.keys.recount({ repair: false })).toEqual([stuck('gone')]);
     expect(await connection.push('default', [tied('gone')])).toEqual([{ duplicate: 'gone' }]);
-    expect(await connection.recount(repair)).toEqual([stuck('gone')]);
-    expect(await connection.recount(repair)).toEqual([]);
+    expect(await connection.keys.recount(repair)).toEqual([stuck('gone')]);
+    expect(await connection.keys.recount(repair)).toEqual([]);
     const again = ['runs', 'gone', 'waits', 'later'].map((id) => tied(id));
     expect(await connection.push('default', again)).toEqual([
       { duplicate: 'runs' },
@@ -61,17 +61,17 @@ describe.each(['redis', 'cluster'])('what was removed by hand from %s', (kind) =
   it('frees all unique keys of a deleted queue', async () => {
     await connection.push('default', [tied('a'), tied('b')]);
     await world.client.del(key());
-    expect(await connection.recount(repair)).toEqual(expect.arrayContaining([stuck('a'), stuck('b')]));
+    expect(await connection.keys.recount(repair)).toEqual(expect.arrayContaining([stuck('a'), stuck('b')]));
     expect(await connection.push('default', [tied('a'), tied('b')])).toBeUndefined();
   });
 
   it('restores the unique keys of jobs that should hold them until their end', async () => {
     await connection.push('default', [tied('a'), tied('b', 'start')]);
     await world.client.del(kind === 'cluster' ? `${key()}:unique` : `${world.prefix}:unique`);
-    expect(await connection.recount(repair)).toEqual([{ kind: 'unheld', key: keyOf('a'), holder: 'a' }]);
+    expect(await connection.keys.recount(repair)).toEqual([{ kind: 'unheld', key: keyOf('a'), holder: 'a' }]);
     expect(await connection.push('default', [tied('a')])).toEqual([{ duplicate: 'a' }]);
     await settleIn(connection, (await reserve(connection, { limit: 1 })).map(completed));
-    expect(await connection.recount(repair)).toEqual([]);
+    expect(await connection.keys.recount(repair)).toEqual([]);
     expect(await connection.push('default', [tied('a')])).toBeUndefined();
   });
 
@@ -81,13 +81,13 @@ describe.each(['redis', 'cluster'])('what was removed by hand from %s', (kind) =
     await settleIn(connection, (await reserve(connection, { limit: 1 })).map(completed));
     await world.client.ltrim(key(), 1, -1);
     const found = { kind: 'miscounted', batch: 'batch', pending: 2, found: 1 };
-    expect(await connection.recount({ repair: false })).toEqual([found]);
+    expect(await connection.keys.recount({ repair: false })).toEqual([found]);
     expect(await counted()).toEqual([2, 1, 0, 0]);
-    expect(await connection.recount(repair)).toEqual([found]);
+    expect(await connection.keys.recount(repair)).toEqual([found]);
     expect(await counted()).toEqual([1, 1, 0, 1]);
     await world.client.del(key());
-    await connection.recount(repair);
-    expect(await connection.recount(repair)).toEqual([]);
+    await connection.keys.recount(repair);
+    expect(await connection.keys.recount(repair)).toEqual([]);
     expect(await counted()).toEqual([0, 1, 0, 2]);
     expect((await reserve(connection)).map(idOf)).toEqual(['finally-batch', 'next-batch']);
   });
@@ -109,7 +109,7 @@ describe.each(['redis', 'cluster'])('what was removed by hand from %s', (kind) =
     };
     const working = Promise.all([0, 1, 2].map((at) => work(connect(), at))).finally(() => (isOver = true));
     let looks = 0;
-    for (; !isOver; looks += 1) expect(await connection.recount(repair)).toEqual([]);
+    for (; !isOver; looks += 1) expect(await connection.keys.recount(repair)).toEqual([]);
     await working;
     expect(looks).toBeGreaterThan(1);
   });
@@ -131,6 +131,6 @@ describe('a recount of redis', () => {
     await connection.push('running', [tied('c')]);
     await reserve(connection, { queues: ['running'] });
     await world.client.del(`${world.prefix}:queues`);
-    expect(await connection.recount(repair)).toEqual([]);
+    expect(await connection.keys.recount(repair)).toEqual([]);
   });
 });

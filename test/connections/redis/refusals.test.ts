@@ -48,10 +48,10 @@ describe('a redis database that does not exist', () => {
     await world.connect().push('q', [{ payload }]);
     const elsewhere = world.connect({ url: world.url.replace(/0$/, '99') });
 
-    const failures = [await failureOf(elsewhere.clear('q')), await failureOf(elsewhere.clear('q'))];
+    const failures = [await failureOf(elsewhere.queues.clear('q')), await failureOf(elsewhere.queues.clear('q'))];
 
     expect(failures.map(({ message }) => /refused \(ERR DB index/.test(message))).toEqual([true, true]);
-    expect(await world.connect().counts('q')).toMatchObject({ ready: 1 });
+    expect(await world.connect().queues.counts('q')).toMatchObject({ ready: 1 });
   });
 
   it('is also refused after a reconnect, when the server came back with fewer databases', async () => {
@@ -75,7 +75,7 @@ describe('a redis database that does not exist', () => {
 
     await connection.push('q', [{ payload }]);
 
-    expect(await connection.counts('q')).toMatchObject({ ready: 1 });
+    expect(await connection.queues.counts('q')).toMatchObject({ ready: 1 });
     expect(await world.keys()).toEqual({});
   });
 });

@@ -53,7 +53,7 @@ it.each([
         (
           await manager
             .driver()
-            .counts('default')
+            .queues.counts('default')
             .catch(() => ({ reserved: left }))
         ).reserved === left,
     );

@@ -74,7 +74,7 @@ it('returns the result of each of many different outcomes, and frees the unique 
   expect(await holders()).toEqual(['0 j']);
   expect((await world.client.lrange(`${world.prefix}q`, 1, -1)).toSorted()).toEqual([payload('c2'), payload('d2')]);
   expect(await world.client.lrange(`${world.prefix}r`, 0, -1)).toEqual([payload('e2')]);
-  expect(await connection.counts('q')).toEqual({ ready: 3, delayed: 1, reserved: 1 });
+  expect(await connection.queues.counts('q')).toEqual({ ready: 3, delayed: 1, reserved: 1 });
 });
 
 it('tells each of several pushes in one call which of its entries were refused', async () => {

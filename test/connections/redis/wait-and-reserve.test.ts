@@ -105,7 +105,7 @@ describe('a reserve that follows a blocking read', () => {
 
     const reply = await waiting;
     expect(ids(reply)).toEqual(['a']);
-    expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 1 });
+    expect(await connection.queues.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 1 });
   });
 
   it('is sent on another connection if the connection of the read is silent', async () => {

@@ -21,7 +21,7 @@ describe('the url of a database connection', () => {
     ['a path without a dot', 'sqlite:data.sqlite'],
   ])('can be %s', async (_, url) => {
     const connection = database.connect({ url });
-    await connection.queues();
+    await connection.queues.names();
     expect(connection.address).toBe(join(database.folder, 'data.sqlite'));
     expect(existsSync(connection.address)).toBe(true);
   });
@@ -170,7 +170,7 @@ describe('a list without a limit', () => {
     await connection.push('default', [{ payload: 'no json' }, { payload: payload('a') }]);
     await reserve(connection, { limit: 1 });
     expect(await connection.failed.list({ limit: Infinity })).toHaveLength(1);
-    expect(await connection.peek('default', 'ready', Infinity)).toHaveLength(1);
+    expect(await connection.queues.peek('default', 'ready', Infinity)).toHaveLength(1);
     expect(await connection.failed.prune({ keep: Infinity })).toBe(0);
   });
 });

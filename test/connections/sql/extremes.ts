@@ -13,7 +13,7 @@ export function describeExtremes(store: Pick<OperationsStore, 'name' | 'open'>):
       const settled = await connection.exchange([settlement], { queues: [], limit: 1, lease: 60 });
       expect(settled).toMatchObject({ results: ['settled'], reply: { reservations: [], nextIn: Infinity } });
       expect(await reserveFrom(connection, { queues: [], limit: 1, lease: 60 })).toMatchObject({ reservations: [] });
-      expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+      expect(await connection.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
     });
   });
 

@@ -81,8 +81,8 @@ class Subject {
     if (step.do === 'settle') {
       return settleIn(connection, this.#settlement(step.outcome, step.delay));
     }
-    if (step.do === 'renew') return connection.renew(this.#held.slice(-1), step.lease);
-    if (step.do === 'clear') return connection.clear(step.queue);
+    if (step.do === 'renew') return connection.renew!(this.#held.slice(-1), step.lease);
+    if (step.do === 'clear') return connection.queues.clear!(step.queue);
     if (step.do === 'cancel') return connection.control!.cancel(`job-${this.#pushed - step.age}`, step.queue);
     return connection.control![step.do](step.queue);
   }
@@ -100,9 +100,9 @@ class Subject {
   async state(): Promise<unknown> {
     const jobs: unknown[] = [];
     for (const name of QUEUES) {
-      jobs.push(await this.#connection.counts(name));
+      jobs.push(await this.#connection.queues.counts(name));
       for (const state of ['ready', 'delayed', 'reserved'] as const) {
-        const peeked = await this.#connection.peek(name, state, 100);
+        const peeked = await this.#connection.queues.peek!(name, state, 100);
         jobs.push(peeked.map(({ payload: text, at }) => [String(text), at]));
       }
     }

@@ -32,14 +32,14 @@ export async function pushOnce(
 ): Promise<Pushed | 'before' | 'late' | 'skipped'> {
   const until = (await connection.now()) + 60_000;
   const page = { queue, entries: [{ payload: payload(id) }] };
-  const pushed = await connection.pushOnce(page, { key: 'nightly', until, ...once });
+  const pushed = await connection.keys.pushOnce(page, { key: 'nightly', until, ...once });
   return typeof pushed === 'string' ? pushed : pushed[0]!;
 }
 
 export async function browsed(connection: SqlConnection, state: WaitingState, limit: number): Promise<unknown[][]> {
   const pages: unknown[][] = [];
   for (let place: string | undefined; ;) {
-    const page = await connection.peek('default', state, limit, place);
+    const page = await connection.queues.peek('default', state, limit, place);
     if (page.length === 0) return pages;
     pages.push(page.map(idOf));
     place = page.at(-1)!.place!;
@@ -77,13 +77,13 @@ export function describeOperations(store: OperationsStore): void {
         `INSERT INTO ${store.table} (queue, payload, attempts, available_at, created_at, place)
          SELECT 'default', '{}', 0, 1, 1, a.p * 160000 + b.p * 40 + c.p FROM ${jobs('a')}, ${jobs('b')}, ${jobs('c')}`,
       );
-      expect(await connection.counts('default')).toEqual({ ready: 64_040, delayed: 1, reserved: 0 });
+      expect(await connection.queues.counts('default')).toEqual({ ready: 64_040, delayed: 1, reserved: 0 });
       await store.execute(`DELETE FROM ${store.table} WHERE place BETWEEN 200000 AND 3000000`);
       const left = await store.count(
         `SELECT count(*) AS n FROM ${store.table} WHERE queue = 'default' AND place IS NOT NULL`,
       );
       expect(left).toBeGreaterThan(30_000);
-      expect((await connection.counts('default')).ready).toBe(left);
+      expect((await connection.queues.counts('default')).ready).toBe(left);
     });
 
     it('are exact if more jobs than fit into a piece have the same due time or share places in line', async () => {
@@ -101,8 +101,8 @@ export function describeOperations(store: OperationsStore): void {
       await store.execute(
         `${insert} SELECT 'shared', '{}', 0, 1, 1, FLOOR((a.p * 900 + b.p * 30 + c.p) / 2.5) FROM ${all}`,
       );
-      expect(await connection.counts('later')).toEqual({ ready: 0, delayed: 27_000, reserved: 0 });
-      expect(await connection.counts('shared')).toEqual({ ready: 27_000, delayed: 0, reserved: 0 });
+      expect(await connection.queues.counts('later')).toEqual({ ready: 0, delayed: 27_000, reserved: 0 });
+      expect(await connection.queues.counts('shared')).toEqual({ ready: 27_000, delayed: 0, reserved: 0 });
     });
   });
 
@@ -236,7 +236,7 @@ export function describeOperations(store: OperationsStore): void {
       const connection = await store.open();
       const tied = { queue: 'default', entries: [member('a', 'gone')] };
       const until = (await connection.now()) + 60_000;
-      await expect(connection.pushOnce(tied, { key: 'nightly', until })).rejects.toMatchObject({
+      await expect(connection.keys.pushOnce(tied, { key: 'nightly', until })).rejects.toMatchObject({
         code: 'E_BATCH_ENDED',
       });
       expect(await pushOnce(connection, 'b')).toBe('queued');
@@ -247,7 +247,7 @@ export function describeOperations(store: OperationsStore): void {
       const connection = await store.open();
       await begin(connection, ['b']);
       const once = { key: 'nightly', until: (await connection.now()) + 60_000 };
-      expect(await connection.pushOnce({ queue: 'default', entries: [member('a')] }, once)).toEqual(['queued']);
+      expect(await connection.keys.pushOnce({ queue: 'default', entries: [member('a')] }, once)).toEqual(['queued']);
       expect(await connection.batches!.find('batch')).toMatchObject({ pending: 2 });
     });
 
@@ -259,9 +259,9 @@ export function describeOperations(store: OperationsStore): void {
         entries: [{ payload: withTies(payload(id), ties), ties, delay: 30 }],
       });
       const until = (await connection.now()) + 60_000;
-      expect(await connection.pushOnce(follow('a'), { key: '1', until })).toEqual(['queued']);
-      expect(await connection.pushOnce(follow('b'), { key: '2', until })).toEqual([{ replaced: 'a' }]);
-      expect(await connection.pushOnce(follow('b'), { key: '2', until })).toBe('before');
+      expect(await connection.keys.pushOnce(follow('a'), { key: '1', until })).toEqual(['queued']);
+      expect(await connection.keys.pushOnce(follow('b'), { key: '2', until })).toEqual([{ replaced: 'a' }]);
+      expect(await connection.keys.pushOnce(follow('b'), { key: '2', until })).toBe('before');
       expect(await browsed(connection, 'delayed', 10)).toEqual([['b']]);
     });
 
@@ -286,19 +286,19 @@ export function describeOperations(store: OperationsStore): void {
     it('reads ids that were not read before, a bounded number per call, and continues with the next call', async () => {
       const connection = await store.open();
       await insertForeign(store, numbered(1100));
-      expect(await connection.find('job-950')).toMatchObject({ queue: 'default', state: 'delayed', at: 1000 });
-      expect(await connection.find('never')).toBeUndefined();
+      expect(await connection.queues.find('job-950')).toMatchObject({ queue: 'default', state: 'delayed', at: 1000 });
+      expect(await connection.queues.find('never')).toBeUndefined();
       await insertForeign(store, numbered(2200, 'more'));
-      expect(await connection.find('more-2200')).toBe('unseen');
-      expect(await connection.find('more-2200')).toBe('unseen');
-      expect(await connection.find('more-2200')).toMatchObject({ state: 'delayed' });
+      expect(await connection.queues.find('more-2200')).toBe('unseen');
+      expect(await connection.queues.find('more-2200')).toBe('unseen');
+      expect(await connection.queues.find('more-2200')).toMatchObject({ state: 'delayed' });
     });
 
     it('finds the running one of two jobs with the same id', async () => {
       const connection = await store.open();
       await connection.push('default', [{ payload: payload('a') }, { payload: payload('a'), delay: 60 }]);
       await reserve(connection, { limit: 1 });
-      expect(await connection.find('a')).toMatchObject({ state: 'reserved' });
+      expect(await connection.queues.find('a')).toMatchObject({ state: 'reserved' });
     });
   });
 
@@ -360,7 +360,7 @@ export function describeOperations(store: OperationsStore): void {
       const connection = await store.open();
       await connection.push('default', [{ payload: payload('a') }]);
       for (const place of ['', 'x', '1', "1:'", '1:2:3:4', 'NaN:1']) {
-        expect((await connection.peek('default', 'ready', 10, place)).map(idOf)).toEqual(['a']);
+        expect((await connection.queues.peek('default', 'ready', 10, place)).map(idOf)).toEqual(['a']);
       }
     });
   });

@@ -104,7 +104,7 @@ export function describeRefusals(configuration: () => Promise<Configuration>, fo
     const working = await run(new Ends('stays'), { completed: 40, failed: 0, lost: 0 });
     await eventually(() => errorOf(working));
     expect(errorOf(working)).toMatchObject({ facts: { code: 'E_DATABASE_REFUSED', outcome: 'completed' } });
-    expect(await working.manager.driver().counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    expect(await working.manager.driver().queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
     expect(working.worker.health().ready).toBe(true);
   });
 
@@ -120,6 +120,6 @@ export function describeRefusals(configuration: () => Promise<Configuration>, fo
       return true;
     });
     expect(await eventually(() => errorOf({ log }))).toMatchObject({ facts: { outcome: 'completed' } });
-    expect(await manager.driver().counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    expect(await manager.driver().queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
   });
 }

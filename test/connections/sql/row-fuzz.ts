@@ -172,10 +172,10 @@ export async function workOff({ configuration, columns, insert }: FuzzedTable): 
       );
     }
     await bus.bulk(good.slice(ROWS / 2).map((key) => new FuzzedRow(key)));
-    for (const state of ['ready', 'delayed', 'reserved'] as const) await store.peek('default', state, 1000);
+    for (const state of ['ready', 'delayed', 'reserved'] as const) await store.queues.peek!('default', state, 1000);
     const ended = worker.run();
     await eventually(() => good.every((key) => ran.get(key) === 1), { deadline: 150_000, of: 'every good job' });
-    await eventually(async () => (await store.counts('default')).ready === 0, {
+    await eventually(async () => (await store.queues.counts('default')).ready === 0, {
       deadline: 150_000,
       of: 'an empty line',
     });
@@ -186,7 +186,7 @@ export async function workOff({ configuration, columns, insert }: FuzzedTable): 
     expect(worker.health()).toMatchObject({ ready: true, outcomes: { lost: 0 } });
     await worker.stop();
     await ended;
-    const { ready, delayed, reserved } = await store.counts('default');
+    const { ready, delayed, reserved } = await store.queues.counts('default');
     const bad = [...ran].filter(([key]) => key.startsWith('bad-'));
     expect(bad.filter(([, runs]) => runs !== 1)).toEqual([]);
     return {

@@ -39,7 +39,7 @@ describe('settling more jobs than one call takes', () => {
       execute('DROP TRIGGER forbidden');
       expect(new Set(await settle())).toEqual(new Set(['settled']));
       expect(new Set(await settle())).toEqual(new Set(['lost']));
-      expect((await connection.counts('default')).reserved).toBe(call === 'settle' ? 0 : 1);
+      expect((await connection.queues.counts('default')).reserved).toBe(call === 'settle' ? 0 : 1);
     });
   }
 });
@@ -55,8 +55,8 @@ describe('a job that follows an outcome', () => {
     execute(`CREATE TRIGGER forbidden BEFORE INSERT ON jobs WHEN new.payload LIKE '%"c"%'
       BEGIN SELECT RAISE(ABORT, 'not here'); END`);
     await expect(settleIn(connection, [end])).rejects.toThrow('not here');
-    expect(await connection.counts('default')).toMatchObject({ reserved: 1 });
-    expect([await connection.counts('next'), await connection.queues()]).toEqual([
+    expect(await connection.queues.counts('default')).toMatchObject({ reserved: 1 });
+    expect([await connection.queues.counts('next'), await connection.queues.names()]).toEqual([
       { ready: 0, delayed: 0, reserved: 0 },
       ['default'],
     ]);
@@ -64,7 +64,7 @@ describe('a job that follows an outcome', () => {
     expect(await settleIn(connection, [end])).toEqual(['settled']);
     expect(await settleIn(connection, [end])).toEqual(['lost']);
     expect((await reserve(connection, { queues: ['next'] })).map(idOf)).toEqual(['b', 'c']);
-    expect(await connection.queues()).toEqual(['default', 'next']);
+    expect(await connection.queues.names()).toEqual(['default', 'next']);
   });
 
   it('wakes waiters of its queue in this process', async () => {
@@ -87,7 +87,7 @@ describe('a job that follows an outcome', () => {
     const ends = held.map((reservation) => ({ outcome: 'completed', reservation, next: [long] }) as const);
     await expect(settleIn(connection, ends)).rejects.toThrow('not here');
     // The first one was settled in a call of its own.
-    expect(await connection.counts('next')).toMatchObject({ ready: 1 });
+    expect(await connection.queues.counts('next')).toMatchObject({ ready: 1 });
   });
 });
 

@@ -72,8 +72,8 @@ export function describeTransactions(database: ManagedDatabase, ways: Ways): voi
       });
       expect(await manager.connection('database').counts('default')).toEqual({ ready: 4, delayed: 1, reserved: 0 });
       expect(await manager.connection('database').counts(QUOTED)).toEqual({ ready: 1, delayed: 0, reserved: 0 });
-      expect(await manager.driver().queues()).toEqual(['default', QUOTED]);
-      const waiting = await manager.driver().peek('default', 'ready', 10);
+      expect(await manager.driver().queues.names()).toEqual(['default', QUOTED]);
+      const waiting = await manager.driver().queues.peek!('default', 'ready', 10);
       const found = waiting.map(({ payload }) => (JSON.parse(payload.toString()) as { id: string }).id);
       expect(found).toEqual([first, ids[2], ids[3], 'raw ? $1 :name']);
       expect(await manager.connection('database').cancel(ids[2] as string)).toBe('removed');
@@ -160,7 +160,7 @@ export function describeBatches(database: ManagedDatabase, ways: Ways): void {
         await pusher.push('default', [], batch);
         await expect(pusher.push('default', [member('a')])).rejects.toMatchObject({ code: 'E_BATCH_ENDED' });
       });
-      expect(await database.manager.driver().counts('callbacks')).toMatchObject({ ready: 3 });
+      expect(await database.manager.driver().queues.counts('callbacks')).toMatchObject({ ready: 3 });
       expect(await database.size()).toBe(0);
     });
   });

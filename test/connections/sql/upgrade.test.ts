@@ -26,8 +26,8 @@ function upgraded(): SqlConnection {
 describe('a file of the first version', () => {
   it('keeps its jobs in their states', async () => {
     const connection = upgraded();
-    expect(await connection.counts('default')).toEqual({ ready: 2, delayed: 1, reserved: 2 });
-    expect(await connection.queues()).toEqual(['default']);
+    expect(await connection.queues.counts('default')).toEqual({ ready: 2, delayed: 1, reserved: 2 });
+    expect(await connection.queues.names()).toEqual(['default']);
   });
 
   it('hands out its jobs in their order, with their counters', async () => {
@@ -55,7 +55,7 @@ describe('a file of the first version', () => {
     ['an old file', () => upgraded()],
     ['a new file', () => database.connect()],
   ])('asks no function of SQLite that older programs lack: %s', async (_, connect) => {
-    await connect().queues();
+    await connect().queues.names();
     const texts = openSqlite(database.file, 1000).prepare('SELECT CAST(sql AS BLOB) FROM sqlite_master').run([]).rows;
     expect(texts.map(String).filter((text) => /_texts/.test(text))).toHaveLength(1);
     expect(texts.map(String).filter((text) => /octet_length/.test(text))).toEqual([]);
@@ -83,10 +83,10 @@ describe('a file of the first version', () => {
       'INSERT INTO jobs (queue, payload, attempts, crashes, exceptions, releases, available_at, created_at, place) VALUES (?, ?, 0, 0, 0, 0, 1, 1, ?)',
     );
     const connection = database.connect();
-    await connection.queues();
+    await connection.queues.names();
     for (let place = 1; place <= 300; place += 1) push.run(['default', payload(`job-${place}`), place]);
     expect(await connection.control.cancel('job-299')).toBe('removed');
-    expect(await connection.counts('default')).toMatchObject({ ready: 299 });
+    expect(await connection.queues.counts('default')).toMatchObject({ ready: 299 });
   });
 
   it('is migrated once and loses nothing when many processes start at once', async () => {
@@ -118,7 +118,7 @@ describe('a file of the first version', () => {
   it('is left unchanged if another program has a table with a name that it needs', async () => {
     const old = makeFirstVersion(database.file, clock.now() / 1000);
     old.exec('CREATE TABLE jobs_orders (article TEXT)');
-    await expect(database.connect().queues()).rejects.toMatchObject({ code: 'E_DATABASE_FOREIGN_TABLE' });
+    await expect(database.connect().queues.names()).rejects.toMatchObject({ code: 'E_DATABASE_FOREIGN_TABLE' });
     expect(old.prepare("SELECT version FROM onqueue_versions WHERE name = 'jobs'").get([])).toEqual([1]);
     expect(old.prepare("SELECT count(*) FROM pragma_table_info('jobs')").get([])).toEqual([12]);
   });

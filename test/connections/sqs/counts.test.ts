@@ -22,7 +22,7 @@ it('counts are the estimates of SQS', async () => {
   await reserveFrom(connection, { queues: ['default'], limit: 1, lease: 30 });
   await world.connect().push('default', [{ payload: probe('c'), delay: 60 }]);
 
-  expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 1, reserved: 1 });
+  expect(await connection.queues.counts('default')).toEqual({ ready: 1, delayed: 1, reserved: 1 });
 });
 
 describe('a job that this process has just delayed', () => {
@@ -30,9 +30,9 @@ describe('a job that this process has just delayed', () => {
     queue.estimate = NOTHING;
     await pushLater(60);
 
-    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 0 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 0 });
     world.advance(61);
-    expect(await connection.counts('default')).toEqual(NOTHING);
+    expect(await connection.queues.counts('default')).toEqual(NOTHING);
   });
 
   it('is left to the estimates of SQS after some minutes, because another process may have removed it', async () => {
@@ -40,7 +40,7 @@ describe('a job that this process has just delayed', () => {
     await pushLater(600);
     world.advance(121);
 
-    expect(await connection.counts('default')).toEqual(NOTHING);
+    expect(await connection.queues.counts('default')).toEqual(NOTHING);
   });
 
   it('is counted on a FIFO queue too, where a job given back counts as reserved', async () => {
@@ -52,14 +52,14 @@ describe('a job that this process has just delayed', () => {
       { outcome: 'released', reservation: reservation!, delay: 60, counters: reservation!.counters },
     ]);
 
-    expect(await connection.counts('orders.fifo')).toMatchObject({ ready: 0, delayed: 1 });
+    expect(await connection.queues.counts('orders.fifo')).toMatchObject({ ready: 0, delayed: 1 });
   });
 
   it('is not counted after the queue was cleared', async () => {
     await pushLater(60);
 
-    await connection.clear('default');
+    await connection.queues.clear!('default');
 
-    expect(await connection.counts('default')).toEqual(NOTHING);
+    expect(await connection.queues.counts('default')).toEqual(NOTHING);
   });
 });

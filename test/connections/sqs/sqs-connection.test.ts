@@ -150,7 +150,7 @@ describe('the address of a queue', () => {
     await connection.push('orders.fifo', [{ payload: probe('a') }]);
 
     expect(bodies('orders-staging.fifo')).toEqual([probe('a')]);
-    expect((await connection.queues()).toSorted()).toEqual(['default', 'orders.fifo']);
+    expect((await connection.queues.names()).toSorted()).toEqual(['default', 'orders.fifo']);
   });
 
   it('can be used in place of its name', async () => {
@@ -278,8 +278,8 @@ it('a queue can be cleared once a minute', async () => {
   const connection = world.connect();
   await connection.push('default', [{ payload: probe('a') }, { payload: probe('b'), delay: 5 }]);
 
-  expect(await connection.clear('default')).toBe(2);
-  await expect(connection.clear('default')).rejects.toMatchObject({ code: 'E_SQS_PURGE_IN_PROGRESS' });
+  expect(await connection.queues.clear!('default')).toBe(2);
+  await expect(connection.queues.clear!('default')).rejects.toMatchObject({ code: 'E_SQS_PURGE_IN_PROGRESS' });
   world.advance(60);
-  expect(await connection.clear('default')).toBe(0);
+  expect(await connection.queues.clear!('default')).toBe(0);
 });

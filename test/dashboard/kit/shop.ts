@@ -80,7 +80,7 @@ export class Shop {
 
   /** Runs all jobs. */
   async work(): Promise<void> {
-    const queues = await this.driver.queues();
+    const queues = await this.driver.queues.names();
     const backoff = this.clock === undefined ? 0 : '20s';
     const run = this.#worker({ queue: queues, drain: true, concurrency: 4, backoff }).run();
     const isOver = async (): Promise<boolean> => {

@@ -61,6 +61,6 @@ it.each(stores)('the world for page tests is on %s what its types promise', asyn
   expect(await connection.result(ids.completed)).toEqual(expect.any(Map));
 
   await addManyJobs(manager, 'bulk', { waiting: 1000, failed: 500 });
-  expect(await manager.driver().counts('bulk')).toMatchObject({ ready: 1000, reserved: 0 });
+  expect(await manager.driver().queues.counts('bulk')).toMatchObject({ ready: 1000, reserved: 0 });
   expect(await manager.failed.count({ queue: 'bulk' })).toBe(500);
 });

@@ -249,8 +249,7 @@ export class Stage {
     const idOf = ({ payload }: { readonly payload: Buffer }): string =>
       (JSON.parse(payload.toString()) as { id: string }).id;
     const crashesOf = ({ id, payload }: FailedEntry): [string, number] => [id, readCounters(payload)!.counters.crashes];
-    const { capabilities } = this.driver;
-    const states = capabilities.peek ? (['ready', 'delayed', 'reserved'] as const) : [];
+    const states = this.driver.queues.peek ? (['ready', 'delayed', 'reserved'] as const) : [];
     const waiting = await Promise.all(states.map((state) => allJobs(this.driver, 'default', state)));
     // A job that cannot be shown counts as lost.
     const failed = (await this.driver.failed?.list({ limit: ALL })) ?? [];

@@ -156,7 +156,7 @@ export class OutageApplication {
     await this.#traffic?.ended;
     await eventually(
       async () => {
-        const { ready, delayed, reserved } = await this.driver.counts('default');
+        const { ready, delayed, reserved } = await this.driver.queues.counts('default');
         return ready + delayed + reserved === 0;
       },
       { of: 'an empty queue' },

@@ -175,9 +175,9 @@ describe('a cluster one of whose masters is silent', () => {
     expect(given).toEqual([second]);
     // Jobs that came too late are given back without losing a try.
     await eventually(async () => {
-      const [job] = await connection.peek(first, 'ready', 1);
+      const [job] = await connection.queues.peek(first, 'ready', 1);
       return String(job?.payload).endsWith('"releases":1,"attempts":0}');
     });
-    expect(await connection.counts(first)).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(await connection.queues.counts(first)).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 });

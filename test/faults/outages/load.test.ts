@@ -41,5 +41,5 @@ it('a redis that is emptied under load is logged, and jobs pushed from then on r
   await application.settled();
   expect(application.faults).toMatchObject({ twice: [], denied: [] });
   expect(application.said).toEqual([expect.stringContaining('has lost data that it had confirmed')]);
-  expect(await application.driver.queues()).toEqual(['default']);
+  expect(await application.driver.queues.names()).toEqual(['default']);
 });

@@ -70,8 +70,8 @@ const calls: [script: string, what: string, call: Call][] = [
     },
   ],
   ['renew', 'leases', ({ connection, held }) => connection.renew(held, 900)],
-  ['counts', 'all jobs', ({ connection }) => connection.counts('q')],
-  ['clear', 'a queue', ({ connection }) => connection.clear('q')],
+  ['counts', 'all jobs', ({ connection }) => connection.queues.counts('q')],
+  ['clear', 'a queue', ({ connection }) => connection.queues.clear('q')],
   ['cancel', 'a ready job', ({ connection }) => connection.control.cancel('d', 'q')],
   ['cancel', 'a running job', ({ connection }) => connection.control.cancel('b', 'q')],
   ['pause', 'a queue', ({ connection }) => connection.control.pause('q')],
@@ -93,22 +93,26 @@ const calls: [script: string, what: string, call: Call][] = [
   ['batch-cancel', 'a batch', ({ connection }) => connection.batches.cancel('open')],
   ['batch-prune', 'batches', ({ connection }) => connection.batches.prune({ olderThan: 0 })],
   ['batch-callbacks', 'a batch', ({ connection }) => connection.batches.callbacks('open')],
-  ['push-once', 'a job', ({ connection }) => connection.pushOnce(onceMore('x'), { key: 'new', until: LATER })],
+  ['push-once', 'a job', ({ connection }) => connection.keys.pushOnce(onceMore('x'), { key: 'new', until: LATER })],
   [
     'push-once',
     'a delayed job',
-    ({ connection }) => connection.pushOnce(onceMore('x', 300), { key: 'new', until: LATER }),
+    ({ connection }) => connection.keys.pushOnce(onceMore('x', 300), { key: 'new', until: LATER }),
   ],
-  ['push-once', 'a job that was', ({ connection }) => connection.pushOnce(onceMore('x'), { key: 'old', until: LATER })],
-  ['peek', 'ready jobs', ({ connection }) => connection.peek('q', 'ready', 10)],
-  ['find', 'a job', ({ connection }) => connection.find('d')],
+  [
+    'push-once',
+    'a job that was',
+    ({ connection }) => connection.keys.pushOnce(onceMore('x'), { key: 'old', until: LATER }),
+  ],
+  ['peek', 'ready jobs', ({ connection }) => connection.queues.peek('q', 'ready', 10)],
+  ['find', 'a job', ({ connection }) => connection.queues.find('d')],
   ['record-get', 'a record', ({ connection }) => connection.records.get('probe', 'kept')],
   ['record-list', 'records', ({ connection }) => connection.records.list('probe', { limit: 10 })],
   ['record-put', 'a record', ({ connection }) => connection.records.put([{ ...record, id: 'other' }], 300)],
   ['record-put', 'a record in the place of another', ({ connection }) => connection.records.replace(changed, '1', 300)],
   ['sum-add', 'sums', ({ connection }) => connection.records.add(sums, 'source', 2)],
   ['sum-read', 'sums', ({ connection }) => connection.records.sums(['m1'])],
-  ['recount', 'all jobs', ({ connection }) => connection.recount({ repair: true })],
+  ['recount', 'all jobs', ({ connection }) => connection.keys.recount({ repair: true })],
   // Called before the first reserve and by the diagnosis.
   ['permitted', 'a user', async () => (await world.connect({ url: proxy.url }).diagnose()).at(-1)],
 ];
@@ -142,7 +146,7 @@ async function setUp(): Promise<Scene> {
   await connection.failed.put(failed('old'));
   await connection.locks.acquire('held', 'ours', 300);
   await connection.control.pause('paused');
-  await connection.pushOnce(onceMore('h'), { key: 'old', until: LATER });
+  await connection.keys.pushOnce(onceMore('h'), { key: 'old', until: LATER });
   await connection.records.put([record], 300);
   await connection.records.add(sums, 'source', 1);
   const batch = { name: '', allowsFailures: false, callbacks: [] };

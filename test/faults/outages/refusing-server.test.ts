@@ -79,7 +79,7 @@ it('running jobs keep their leases on a full redis', async () => {
   const { reservations } = await reserveFrom(connection, { queues: ['other'], limit: 1, lease: 60 });
   await admin.config('SET', 'maxmemory', '1');
 
-  expect(await connection.renew(reservations, 60)).toEqual(['renewed']);
+  expect(await connection.renew!(reservations, 60)).toEqual(['renewed']);
 });
 
 it('an endless foreign script is waited for and named', async () => {

@@ -58,5 +58,5 @@ it('a redis that comes back without its data runs new jobs, and running ones are
 
   await eventually(() => application.log.messages('warn').some((message) => message.startsWith('Held was lost')));
   expect(application.said.join('\n')).toContain('has lost data that it had confirmed');
-  expect(await application.driver.queues()).toEqual(['default']);
+  expect(await application.driver.queues.names()).toEqual(['default']);
 });

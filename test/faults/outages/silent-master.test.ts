@@ -112,7 +112,7 @@ describe('a worker on a cluster one of whose masters is silent', () => {
 
   /** The number of jobs, waiting or running. */
   async function left(queue: string): Promise<number> {
-    const { ready, delayed, reserved } = await driver.counts(queue);
+    const { ready, delayed, reserved } = await driver.queues.counts(queue);
     return ready + delayed + reserved;
   }
 
@@ -220,10 +220,11 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     const other = managers[1]!.driver();
     let isOver = false;
     const waited = (async () => {
-      for (let time = 0; time < 3; time += 1) await expect(other.counts(queues[0])).rejects.toThrow('not counted');
+      for (let time = 0; time < 3; time += 1)
+        await expect(other.queues.counts(queues[0])).rejects.toThrow('not counted');
       isOver = true;
     })();
-    while (!isOver) await driver.counts(queues[1]);
+    while (!isOver) await driver.queues.counts(queues[1]);
     await waited;
     expect(unanswered).toBe(0);
   });

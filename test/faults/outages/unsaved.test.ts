@@ -65,11 +65,11 @@ it('while redis cannot save, no reserve, settle or renewal changes anything, and
   const refused = { code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true, uncertain: false } };
   await expect(reserveFrom(driver, request)).rejects.toMatchObject(refused);
   await expect(settleIn(driver, [{ outcome: 'completed', reservation: reservation! }])).rejects.toMatchObject(refused);
-  await expect(driver.renew(reservations, 60)).rejects.toMatchObject(refused);
-  expect(await driver.counts('other')).toEqual({ ready: 1, delayed: 0, reserved: 1 });
+  await expect(driver.renew!(reservations, 60)).rejects.toMatchObject(refused);
+  expect(await driver.queues.counts('other')).toEqual({ ready: 1, delayed: 0, reserved: 1 });
 
   await redis.saveAgain();
-  expect(await driver.renew(reservations, 60)).toEqual(['renewed']);
+  expect(await driver.renew!(reservations, 60)).toEqual(['renewed']);
   expect(await settleIn(driver, [{ outcome: 'completed', reservation: reservation! }])).toEqual(['settled']);
   expect((await reserveFrom(driver, request)).reservations).toHaveLength(1);
 });

@@ -76,7 +76,7 @@ async function freezeAll(
       if (store === 'sqlite' && !(await stage.tryDispatch([new Take(TAKES)]))) victim.thaw();
       else awake.delete(victim);
     }
-    const { ready } = await stage.driver.counts('default');
+    const { ready } = await stage.driver.queues.counts('default');
     // The others may have taken all jobs.
     if (awake.size > 0 && ready === 0)
       await stage.dispatch([...awake].flatMap(() => [new Take(TAKES), new Take(TAKES)]));

@@ -52,7 +52,7 @@ export const fuzzedPayloadsAmongGoodOnes: Soak<Size> = {
     try {
       const driver = manager.driver();
       // Makes the tables of SQLite.
-      await driver.counts('default');
+      await driver.queues.counts('default');
       const ours: unknown[] = (runs = []);
       const bad = fuzzedPayloads(SEED, payloads).map(({ bytes }) => bytes);
       // The last one is good, so when it has run all were processed.
@@ -63,7 +63,7 @@ export const fuzzedPayloadsAmongGoodOnes: Soak<Size> = {
       const ended = worker.run();
       await eventually(
         async () => {
-          const { ready, reserved } = await driver.counts('default');
+          const { ready, reserved } = await driver.queues.counts('default');
           return ready + reserved === 0 && ours.includes(`good-${payloads}`);
         },
         { deadline: 150_000 + payloads * 10, of: 'the end of what is ready' },

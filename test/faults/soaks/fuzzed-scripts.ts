@@ -41,7 +41,7 @@ export const hostileTextsInAllPlaces: Soak<Size> = {
       const texts = hostileTexts(seed, count);
       // Adds the queue to the known queues, so that its failed jobs are listed.
       await driver.push(QUEUE, [{ payload: '{"job":"first","attempts":0}' }]);
-      await driver.clear(QUEUE);
+      await driver.queues.clear!(QUEUE);
       const ledger = new Ledger(texts);
       for (let at = 0; at < texts.length; at += PAGE) {
         await spread(client, texts.slice(at, at + PAGE), dice);

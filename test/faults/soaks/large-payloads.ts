@@ -107,7 +107,7 @@ class Journey {
   }
 
   async #peek(state: 'ready' | 'delayed' | 'reserved'): Promise<void> {
-    const [job] = await this.#driver.peek('default', state, 1);
+    const [job] = await this.#driver.queues.peek!('default', state, 1);
     this.#compare(state, job?.payload);
   }
 

@@ -41,7 +41,7 @@ async function playOne(store: StoreName, { lease, leases, takes }: Size, loaded:
     for (let worker = 0; worker < 3; worker += 1) stage.hire({ concurrency: 5 });
     await eventually(
       async () => {
-        const { ready } = await stage.driver.counts('default');
+        const { ready } = await stage.driver.queues.counts('default');
         if (loaded && ready < 50) await stage.dispatch(Array.from({ length: 100 }, () => new Take(takes)));
         return stage.ledger.lines.some(({ id, event }) => id === long && event === 'done');
       },

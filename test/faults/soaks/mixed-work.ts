@@ -92,7 +92,7 @@ const DIGEST = digestOf(TEXT);
 
 /** Dispatches just enough to keep the workers busy. */
 async function feed(stage: Stage): Promise<number> {
-  const { ready } = await stage.driver.counts('default');
+  const { ready } = await stage.driver.queues.counts('default');
   if (ready > 500) return 0;
   const jobs = Array.from({ length: 500 }, (_, index) => jobOf(index % 100));
   await stage.bus.bulk(jobs);

@@ -63,7 +63,7 @@ export const stoppedWorkers: Soak<Size> = {
 
 /** Most jobs are short. Every twentieth outlives the grace. */
 async function feed(stage: Stage): Promise<void> {
-  const { ready } = await stage.driver.counts('default');
+  const { ready } = await stage.driver.queues.counts('default');
   if (ready > 100) return;
   await stage.dispatch(Array.from({ length: 200 }, (_, index) => (index % 20 === 0 ? new Heed(1500) : new Take(20))));
 }

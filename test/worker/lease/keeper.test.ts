@@ -26,7 +26,6 @@ beforeEach(() => {
   graces = [];
   const connection = {
     name: 'store',
-    capabilities: { renew: true },
     renew: () => {
       renewals += 1;
       return answer();

@@ -101,7 +101,7 @@ function leaveItToTheThread(manager: QueueManager, connection: string): void {
 }
 
 async function leaseEnds(manager: QueueManager, connection: string): Promise<number[]> {
-  const jobs = await manager.driver(connection).peek('default', 'reserved', 100);
+  const jobs = await manager.driver(connection).queues.peek!('default', 'reserved', 100);
   return jobs.map(({ at }) => at!).toSorted((one, other) => one - other);
 }
 

@@ -142,7 +142,7 @@ async function runHeld(text?: string): Promise<string> {
 }
 
 async function leaseEnd(): Promise<number> {
-  const [job] = await manager.driver().peek('default', 'reserved', 1);
+  const [job] = await manager.driver().queues.peek!('default', 'reserved', 1);
   return job?.at ?? 0;
 }
 
@@ -183,7 +183,7 @@ describe.each(stores)('on %s', (_name, config) => {
     open(config());
     await runHeld();
 
-    await manager.driver().clear('default');
+    await manager.driver().queues.clear!('default');
     await eventually(() => reasons.length > 0);
 
     expect(reasons).toEqual([expect.any(LeaseLostError)]);

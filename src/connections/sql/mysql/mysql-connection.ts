@@ -1,5 +1,4 @@
 /** The `database` driver on MySQL and MariaDB. */
-import { STORES } from '../capabilities';
 import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../database-connection';
 import { isTls, parsed } from '../address';
@@ -29,7 +28,6 @@ export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlC
     address,
     product: 'MySQL',
     errors: mysqlErrors,
-    capabilities: STORES.MySQL,
     dialect: mysqlDialect(mysqlNames(tables), offset),
     schema: mysqlSchema(tables, offset),
     pool: new MysqlPool({ connect: () => mysql.createConnection(options), most, deadline }),

@@ -1,5 +1,4 @@
 /** The `database` driver on PostgreSQL. */
-import { STORES } from '../capabilities';
 import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../database-connection';
 import { schemaIn } from '../address';
@@ -34,7 +33,6 @@ export function connectPostgres(config: DatabaseConfig, context: OpenContext): S
     address,
     product: 'PostgreSQL',
     errors: postgresErrors,
-    capabilities: STORES.PostgreSQL,
     pushesAtOnce: PUSHES_AT_ONCE,
     pushedPage: PUSHED_PAGE,
     dialect: postgresDialect(names, offset),

@@ -17,7 +17,7 @@ export const connectTimeout = ({ deadline }: Pick<OpenContext, 'deadline'>): Mil
 
 interface ServerParts
   extends
-    Pick<SqlParts, 'address' | 'capabilities' | 'pushesAtOnce' | 'pushedPage' | 'dialect' | 'waking' | 'recordWakes'>,
+    Pick<SqlParts, 'address' | 'pushesAtOnce' | 'pushedPage' | 'dialect' | 'waking' | 'recordWakes'>,
     Pick<CallerSettings, 'product' | 'errors' | 'pool'> {
   readonly config: DatabaseConfig;
   readonly context: OpenContext;

@@ -4,7 +4,6 @@
  * Pushed jobs are on disk when the promise resolves. The end of a job may be lost in a power failure; then the job runs
  * again.
  */
-import { STORES } from '../capabilities';
 import type { Seconds } from '../../../base/clock';
 import type { OpenContext } from '../database-connection';
 import { areTablesOutOfReach } from '../errors';
@@ -52,7 +51,6 @@ export function connectSqlite(file: string, context: OpenContext): SqlConnection
   return new SqlConnection({
     name,
     address: file,
-    capabilities: STORES.SQLite,
     dialect,
     engine,
     clock,

@@ -27,7 +27,7 @@ describe('batches in MariaDB', () => {
     const wait = waitOn(connection, ['callbacks'], 60, new AbortController().signal);
     await Promise.all([wait, end(connection)]);
     expect((await reserve(connection, { queues: ['callbacks'] })).length).toBe(3);
-    expect(await connection.queues()).toEqual(['callbacks', 'default']);
+    expect(await connection.queues.names()).toEqual(['callbacks', 'default']);
   });
 
   it('send callbacks unchanged, with a cause of any characters', async () => {
@@ -38,7 +38,7 @@ describe('batches in MariaDB', () => {
     const [job] = (await reserve(connection)) as [Reservation];
     const cause = { id: 'a', name: 'Ünfit', message: `'"\\\n\u0000\ud800 😀 ${'ü'.repeat(70_000)}` };
     await settleIn(connection, [{ ...(failed(job) as Extract<Settlement, { outcome: 'failed' }>), cause }]);
-    const [sent] = await connection.peek('anrüfe 😀', 'ready', 1);
+    const [sent] = await connection.queues.peek('anrüfe 😀', 'ready', 1);
     expect(sent!.payload.toString()).toBe(callbackPayload(callback, cause));
     const [told] = await reserve(connection, { queues: ['anrüfe 😀'] });
     expect(JSON.parse(told!.payload.toString())).toMatchObject({ cause });
@@ -59,9 +59,9 @@ describe('batches in MariaDB', () => {
       callback('c', { dueAt: Date.now() + 1e6 }),
     ];
     await begin(connection, [], newBatch('batch', { callbacks: [...callbacks, callback('d', {})] }));
-    expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 3, reserved: 0 });
+    expect(await connection.queues.counts('q')).toEqual({ ready: 1, delayed: 3, reserved: 0 });
     expect((await reserve(connection, { queues: ['q'] })).map(idOf)).toEqual(['d', 'b']);
-    const [first, second] = await connection.peek('q', 'delayed', 2);
+    const [first, second] = await connection.queues.peek('q', 'delayed', 2);
     expect(Math.round((second!.at! - first!.at!) / 10_000)).toBe(94);
   });
 

@@ -17,7 +17,7 @@ async function rowsRead(connection: SqlConnection, call: () => Promise<unknown>)
     const rows = await world.rows("SHOW GLOBAL STATUS LIKE 'Handler_read%'");
     return rows.reduce((sum, row) => sum + Number(row['Value']), 0);
   };
-  await connection.counts('default');
+  await connection.queues.counts('default');
   const before = await read();
   await call();
   return (await read()) - before;
@@ -102,7 +102,7 @@ describe('a store in MariaDB', () => {
     const { counters } = reservation!;
     const released = { outcome: 'released', reservation: reservation!, counters, delay: 1e11 } as const;
     expect(await settleIn(connection, [released])).toEqual(['settled']);
-    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
   });
 
   it('reports a packet that is larger than the server accepts', async () => {

@@ -31,6 +31,6 @@ describe('a user transaction on MariaDB', () => {
     expect(await pushes(connection.within(client)!, debounced('b'))).toEqual([{ replaced: 'a' }]);
     expect(await pushes(connection, { payload: payload('c') }, debounced('d', 'two'))).toEqual(['queued', 'queued']);
     await client.query('COMMIT');
-    expect(await connection.counts('default')).toMatchObject({ ready: 1, delayed: 2 });
+    expect(await connection.queues.counts('default')).toMatchObject({ ready: 1, delayed: 2 });
   });
 });

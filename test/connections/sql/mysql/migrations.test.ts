@@ -28,7 +28,7 @@ describeLivingMigrations(world, {
 describe('a migration of a MariaDB with many jobs', () => {
   it('ends beside dispatches when two make it at once', async () => {
     const connection = await world.open();
-    await connection.counts('mail');
+    await connection.queues.counts('mail');
     await world.rows(`DROP INDEX ${world.table}_ids ON ${world.table}`);
     await world.rows('UPDATE onqueue_versions SET version = 3 WHERE name = ?', [world.table]);
     await world.rows(`INSERT INTO ${world.table} (queue, payload, attempts, available_at, created_at, uuid, due_at)
@@ -43,7 +43,7 @@ describe('a migration of a MariaDB with many jobs', () => {
     await dispatching;
 
     expect(runs.map(({ from }) => from).toSorted()).toEqual([3, 4]);
-    expect(await connection.counts('mail')).toMatchObject({ ready: sent });
+    expect(await connection.queues.counts('mail')).toMatchObject({ ready: sent });
     expect((await connection.diagnose()).filter(({ level }) => level !== 'ok')).toEqual([]);
   });
 });
@@ -68,7 +68,7 @@ describe('the tables of MariaDB', () => {
       `DROP TABLE ${world.table}_unique_keys, ${world.table}_batches, ${world.table}_records, ${world.table}_sums; UPDATE onqueue_versions SET version = 1 WHERE name = '${world.table}'`,
     );
     const connection = world.connect();
-    await expect(connection.counts('default')).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
+    await expect(connection.queues.counts('default')).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
     expect(await connection.migrations.run()).toEqual({ from: 1, to: 4 });
     const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const } };
     await connection.push('default', [{ payload: withTies(payload('b'), ties), ties }]);

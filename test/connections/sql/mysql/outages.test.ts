@@ -71,7 +71,7 @@ describe('a lost answer of MariaDB', () => {
     await expect(perform(session, jobs.push([job], { client: 'a', number: 1, unheard: [] }))).rejects.toMatchObject(
       tooLate,
     );
-    expect(await connection.counts('default')).toMatchObject({ ready: 1 });
+    expect(await connection.queues.counts('default')).toMatchObject({ ready: 1 });
     const request = { queues: ['default'], limit: 1, lease: 60 };
     const first = { endings: [], request, mark: { client: 'b', number: 1, unheard: [] } };
     await perform(session, jobs.exchange(first));
@@ -80,7 +80,7 @@ describe('a lost answer of MariaDB', () => {
     expect(taken.map(({ counters }) => counters)).toMatchObject([{ attempts: 1, crashes: 0, releases: 1 }]);
     await connection.push('default', [{ payload: payload('b') }]);
     await expect(perform(session, jobs.exchange(first))).rejects.toMatchObject(tooLate);
-    expect(await connection.counts('default')).toMatchObject({ ready: 1, reserved: 1 });
+    expect(await connection.queues.counts('default')).toMatchObject({ ready: 1, reserved: 1 });
     session.release(true);
     await pool.close();
   });
@@ -106,7 +106,7 @@ describe('a lost answer of MariaDB', () => {
     await expect(unheard).rejects.toThrow('Connection lost');
     await gate.query(`DO RELEASE_LOCK('${world.table}')`);
     await eventually(async () => (await threads()).every(({ Id }) => Id !== thread?.['Id']));
-    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
 
     const session = await pool.acquire();
     const { taken } = await perform(

@@ -147,7 +147,7 @@ describe('a local socket', () => {
     const connection = world.connect({
       url: `mysql://onqueue:secret@localhost/onqueue?socketPath=${world.server.socket}`,
     });
-    expect(await connection.queues()).toEqual([]);
+    expect(await connection.queues.names()).toEqual([]);
     expect(connection.address).toBe(`mysql://onqueue@localhost${world.server.socket}/onqueue`);
   });
 });

@@ -47,7 +47,7 @@ describe('a store in PostgreSQL', () => {
     const results = await Promise.allSettled(pushes);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(results[1]).toMatchObject({ reason: { code: 'E_INVALID_PAYLOAD' } });
-    expect(await connection.counts('default')).toMatchObject({ ready: 2 });
+    expect(await connection.queues.counts('default')).toMatchObject({ ready: 2 });
   });
 
   it('keeps a failed job of another store byte for byte', async () => {

@@ -41,7 +41,7 @@ describe('a push to PostgreSQL of debounced jobs', () => {
     await pushes(connection, debounced('a'));
     await world.rows(`UPDATE "${world.table}" SET attempts = 1`);
     expect(await pushes(connection, debounced('b'))).toEqual(['queued']);
-    expect(await connection.counts('default')).toMatchObject({ delayed: 2 });
+    expect(await connection.queues.counts('default')).toMatchObject({ delayed: 2 });
   });
 
   it('reads only the jobs of its keys, even by plans that were made when the table was short', async () => {

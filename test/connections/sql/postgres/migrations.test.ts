@@ -114,7 +114,7 @@ describe('a migration of a PostgreSQL with many jobs', () => {
 
   it('ends beside dispatches, without a deadlock, when two make it at once', async () => {
     const connection = await world.open();
-    await connection.counts('mail');
+    await connection.queues.counts('mail');
     await world.rows(`DROP INDEX "${world.table}_uuid", "${world.table}_delayed"`);
     await world.rows('UPDATE onqueue_versions SET version = 7 WHERE name = ?', [world.table]);
     await fill(soakSize(30_000));
@@ -133,7 +133,7 @@ describe('a migration of a PostgreSQL with many jobs', () => {
 
     expect(runs.map(({ from }) => from).toSorted()).toEqual([7, 8]);
     expect([await isValid('uuid'), await isValid('delayed')]).toEqual([{ indisvalid: true }, { indisvalid: true }]);
-    expect(await connection.counts('mail')).toMatchObject({ ready: sent });
+    expect(await connection.queues.counts('mail')).toMatchObject({ ready: sent });
     expect((await world.rows(deadlocks))[0]!['deadlocks']).toBe(before!['deadlocks']);
   });
 });

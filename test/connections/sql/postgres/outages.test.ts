@@ -45,10 +45,10 @@ describe('a lost answer of PostgreSQL', () => {
     const jobs = `'[{"queue":"default","payload":"{}","uuid":"","delay":0,"attempts":0,"crashes":0,"exceptions":0,"timeouts":0,"releases":0}]'`;
     await world.rows(`select ${push}(null, null, ${jobs}, '{default}', false, 'client', 2, '{1}', 0)`);
     await world.rows(`select ${push}(null, null, ${jobs}, '{default}', false, 'client', 1, '{}', 0)`);
-    expect(await connection.counts('default')).toMatchObject({ ready: 2 });
+    expect(await connection.queues.counts('default')).toMatchObject({ ready: 2 });
     expect(await world.rows(exchanged({ number: 2, unheard: '{1}' }))).toHaveLength(2);
     expect(await world.rows(exchanged({ number: 1, unheard: '{}' }))).toEqual([]);
-    expect(await connection.counts('default')).toMatchObject({ ready: 1, reserved: 1 });
+    expect(await connection.queues.counts('default')).toMatchObject({ ready: 1, reserved: 1 });
   });
 
   it('to a call whose client disconnected halfway is undone by the next call', async () => {
@@ -74,7 +74,7 @@ describe('a lost answer of PostgreSQL', () => {
     await expect(unheard).rejects.toThrow('Connection terminated');
     await gate.query('select pg_advisory_unlock(1)');
     await eventually(async () => (await sessions()).every(({ pid }) => pid !== held?.['pid']));
-    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
 
     const taken = await world.rows(exchanged({ number: 2, unheard: '{1}', limit: 2, offset: 10 }));
     // The id, and the counters: one attempt, no crash, one release.

@@ -154,9 +154,9 @@ describe('a statement on tables that were never analysed', () => {
       push: () => connection.push('ready', [entry('a')]),
       pushDistinct: () => connection.push('delayed', [entry('b', { delay: 60, distinct: true })]),
       pushDistinctWithoutId: () => connection.push('delayed', [{ payload: '{"a":1}', delay: 60, distinct: true }]),
-      pushOnce: () => connection.pushOnce({ queue: 'ready', entries: [entry('c')] }, { key: 'k', until: 4e12 }),
+      pushOnce: () => connection.keys.pushOnce({ queue: 'ready', entries: [entry('c')] }, { key: 'k', until: 4e12 }),
       reserve: () => reserveFrom(connection, all),
-      find: () => connection.find('7'),
+      find: () => connection.queues.find('7'),
       cancel: () => connection.control.cancel('unknown'),
       'records.put': () => records.put([{ kind: 'end', id: 'x', value: '{}' }], 60),
       'records.put, up to a bound': () =>
@@ -173,10 +173,10 @@ describe('a statement on tables that were never analysed', () => {
       'batches.prune': () => connection.batches!.prune({ olderThan: 60, unfinished: true }),
     };
     for (const state of ['ready', 'delayed', 'reserved'] as const) {
-      calls[`counts of ${state} jobs`] = () => connection.counts(state);
+      calls[`counts of ${state} jobs`] = () => connection.queues.counts(state);
       calls[`peek of ${state} jobs`] = async () => {
-        const first = await connection.peek(state, state, 100);
-        await connection.peek(state, state, 100, first.at(-1)!.place);
+        const first = await connection.queues.peek(state, state, 100);
+        await connection.queues.peek(state, state, 100, first.at(-1)!.place);
       };
     }
     expect(await tooMuch(calls)).toEqual({});
@@ -187,7 +187,7 @@ describe('a statement on tables that were never analysed', () => {
     await fill();
     for (const queue of ['ready', 'delayed', 'reserved']) {
       let removed = 0;
-      const plans = await world.plansOf(async () => void (removed = await connection.clear(queue)));
+      const plans = await world.plansOf(async () => void (removed = await connection.queues.clear(queue)));
       const fromTheHead = plans.filter(({ 'Query Text': text }) => text.includes('ready_jobs'));
       expect([queue, removed, fromTheHead.length]).toEqual([queue, ROWS, 2]);
     }

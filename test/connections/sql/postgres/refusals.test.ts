@@ -55,6 +55,6 @@ it('later jobs can be pushed under the same call name after some were refused', 
   for (const id of ['a', 'secret', 'b', 'secret', 'c']) {
     await connection.push('default', [{ payload: payload(id) }]).catch(() => undefined);
   }
-  expect(await connection.counts('default')).toMatchObject({ ready: 3 });
+  expect(await connection.queues.counts('default')).toMatchObject({ ready: 3 });
   expect(await world.rows(`SELECT client FROM ${world.table}_calls`)).toHaveLength(1);
 });

@@ -181,7 +181,7 @@ export function describeBatches(world: ServerWorld): void {
           ),
           ...batches.map((id, at) => clients[at]!.push('default', [member(`${id}-new`, id)])),
           ...entries.flat().map((entry, at) => [second, third][at]!.failed.retry(entry, entry.payload)),
-          fourth!.clear('default'),
+          fourth!.queues.clear('default'),
           fifth!.control.cancel(`${batches[1]!}-7`),
         ]);
         const left = [...(await reserve(first)), ...held.slice(11)];

@@ -29,7 +29,7 @@ export function describeClaims(world: ServerWorld): void {
       const ids = Array.from({ length: soakSize(2000) }, (_, index) => `job-${index}`);
       const entries = ids.map((id) => ({ payload: payload(id) }));
       await first.push('default', entries.slice(0, ids.length - 400));
-      for (const connection of others) await connection.queues();
+      for (const connection of others) await connection.queues.names();
 
       const pushing = Promise.all(entries.slice(ids.length - 400).map((entry) => first.push('default', [entry])));
       const taken = await Promise.all([first, ...others].map((connection, index) => work(connection, 10 + 30 * index)));
@@ -39,7 +39,7 @@ export function describeClaims(world: ServerWorld): void {
       expect(taken.flat()).toHaveLength(ids.length);
       expect(new Set(taken.flat())).toEqual(new Set(ids));
       expect(taken.slice(0, 4).every((some) => some.length > 0)).toBe(true);
-      expect(await first.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+      expect(await first.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
     });
 
     it('does not wait for open transactions', async () => {

@@ -48,7 +48,7 @@ export function describeDebouncedJobs(world: ServerWorld): void {
       const results = await pushes(connection, ...entries);
       expect(results.slice(0, 240)).toEqual(Array.from({ length: 240 }, () => 'queued'));
       expect(results.slice(240)).toEqual(Array.from({ length: 10 }, (_, at) => ({ replaced: `job-${at}` })));
-      expect(await connection.counts('default')).toMatchObject({ delayed: 240 });
+      expect(await connection.queues.counts('default')).toMatchObject({ delayed: 240 });
     });
 
     it('from eight connections at once leaves one waiting job per key, in whatever order the keys come', async () => {
@@ -63,7 +63,7 @@ export function describeDebouncedJobs(world: ServerWorld): void {
         });
         for (const result of (await Promise.all(pushing)).flat())
           if (typeof result === 'object' && 'replaced' in result) gone.push(result.replaced);
-        expect(await first.counts('default')).toMatchObject({ delayed: KEYS.length, ready: 0 });
+        expect(await first.queues.counts('default')).toMatchObject({ delayed: KEYS.length, ready: 0 });
       }
       expect([gone.length, new Set(gone).size]).toEqual([rounds * 8 * 5 - 5, rounds * 8 * 5 - 5]);
     });
@@ -102,7 +102,7 @@ export function describeDebouncedJobs(world: ServerWorld): void {
       expect(await pushes(within, debounced('b'), debounced('c'))).toEqual([{ replaced: 'a' }, { replaced: 'b' }]);
       await client.query('ROLLBACK');
       expect(await pushes(connection, debounced('d'))).toEqual([{ replaced: 'a' }]);
-      expect(await connection.counts('default')).toMatchObject({ delayed: 1 });
+      expect(await connection.queues.counts('default')).toMatchObject({ delayed: 1 });
     });
 
     it('that has pushed a debounced job does not hold up a worker that runs the previous one', async () => {
@@ -127,7 +127,7 @@ export function describeDebouncedJobs(world: ServerWorld): void {
     await settleIn(connection, [{ ...back(a!), delay: 60 }]);
     world.offset = 0;
     expect(await pushes(connection, debounced('b'))).toEqual(['queued']);
-    expect(await connection.counts('default')).toMatchObject({ delayed: 2 });
+    expect(await connection.queues.counts('default')).toMatchObject({ delayed: 2 });
   });
 
   it(`a debounced job in ${world.name} whose worker died, or whose reservation was never received, does not get its key again`, async () => {

@@ -61,7 +61,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       const [first, ...others] = await reserve(connection);
       expect(first!.payload.toString()).toContain('"uuid":"first"');
       expect(others.map((job) => JSON.parse(job.payload.toString()) as object)).toMatchObject([{ uuid: 'second' }]);
-      expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 2 });
+      expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 2 });
       world.offset = 61;
       const again = await reserve(connection);
       expect(again.map(({ counters }) => counters.crashes)).toEqual([1, 1, 0]);

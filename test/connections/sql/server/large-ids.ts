@@ -54,7 +54,7 @@ export function describeLargeIds(world: ServerWorld, enlarge: (table: string) =>
       expect(await connection.control.cancel('c')).toBe('removed');
       expect(await connection.control.cancelled(reservations)).toEqual([false, 'too late']);
       expect(await connection.renew(reservations, 60)).toEqual(['renewed', 'cancelled']);
-      expect(await connection.find('a')).toMatchObject({ state: 'reserved' });
+      expect(await connection.queues.find('a')).toMatchObject({ state: 'reserved' });
     });
 
     it.each<[WaitingState, number]>([
@@ -65,9 +65,9 @@ export function describeLargeIds(world: ServerWorld, enlarge: (table: string) =>
       const ids = numbered(7);
       await push(connection, ids, delay);
       expect(await browsed(connection, state, 3)).toEqual([ids.slice(0, 3), ids.slice(3, 6), ids.slice(6)]);
-      expect((await connection.counts('default'))[state]).toBe(7);
-      expect(await connection.clear('default')).toBe(7);
-      expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+      expect((await connection.queues.counts('default'))[state]).toBe(7);
+      expect(await connection.queues.clear('default')).toBe(7);
+      expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
     });
 
     it('are counted and cleared in pieces', async () => {
@@ -77,8 +77,8 @@ export function describeLargeIds(world: ServerWorld, enlarge: (table: string) =>
         'default',
         numbered(6100).map((id) => ({ payload: payload(id), dueAt: moment })),
       );
-      expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 6100, reserved: 0 });
-      expect(await connection.clear('default')).toBe(6100);
+      expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 6100, reserved: 0 });
+      expect(await connection.queues.clear('default')).toBe(6100);
     });
 
     it('are failed jobs, which are listed, retried and removed', async () => {
@@ -106,7 +106,7 @@ export function describeLargeIds(world: ServerWorld, enlarge: (table: string) =>
       await begin(connection, ['a', 'b']);
       await settleIn(connection, (await reserve(connection)).map(completed));
       expect(await counted(connection)).toEqual([0, 2, 0, 0]);
-      expect(await connection.recount({ repair: false })).toEqual([]);
+      expect(await connection.keys.recount({ repair: false })).toEqual([]);
     });
 
     it('get the ids that their payloads lack', async () => {

@@ -36,7 +36,7 @@ export function describeLivingMigrations(world: ServerWorld, { lacked, dropIndex
       await makeOlder(version);
       const connection = world.connect();
       expect(await connection.migrations.run()).toEqual({ from: version, to: connection.migrations.version });
-      expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+      expect(await connection.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
       expect((await connection.diagnose()).filter(({ level }) => level !== 'ok')).toEqual([]);
     });
 
@@ -70,7 +70,7 @@ export function describeLivingMigrations(world: ServerWorld, { lacked, dropIndex
 
       await reader.query('COMMIT');
       expect(await run).toEqual({ from: versions[0], to: connection.migrations.version });
-      expect(await connection.counts('default')).toMatchObject({ delayed: 1 });
+      expect(await connection.queues.counts('default')).toMatchObject({ delayed: 1 });
       expect((await connection.diagnose()).filter(({ level }) => level === 'error')).toEqual([]);
     });
 

@@ -22,7 +22,7 @@ export function describeMigrations(world: ServerWorld, version: RegExp): void {
       const pushing = connection.push('default', [{ payload: payload('a') }]);
       await expect(pushing).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
       await expect(pushing).rejects.toThrow(/the job was not queued\. Run: npx onqueue migrate --connection=database/);
-      await expect(connection.counts('default')).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
+      await expect(connection.queues.counts('default')).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
 
       await connection.migrations.run();
 
@@ -33,9 +33,9 @@ export function describeMigrations(world: ServerWorld, version: RegExp): void {
     it('are missed with the same error if they were dropped later', async () => {
       const connection = await world.open();
       await connection.push('default', []);
-      await connection.counts('default');
+      await connection.queues.counts('default');
       await world.rows(`DROP TABLE ${world.table} CASCADE`);
-      await expect(connection.counts('default')).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
+      await expect(connection.queues.counts('default')).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
     });
 
     it('are made once, however many clients make them at once', async () => {
@@ -55,7 +55,7 @@ export function describeMigrations(world: ServerWorld, version: RegExp): void {
       const { version: known } = connection.migrations;
       expect(await connection.migrations.run()).toEqual({ from: known, to: known });
       await connection.push('default', [{ payload: payload('a') }]);
-      expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+      expect(await connection.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
     });
 
     it('are left unchanged if a later version has made them', async () => {

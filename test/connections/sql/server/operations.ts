@@ -111,7 +111,7 @@ export function describeServerOperations(world: ServerWorld): void {
       expect(results.filter((result) => result === 'queued')).toHaveLength(12);
       expect(results.filter((result) => result === 'before')).toHaveLength(48);
       for (const key of keys) {
-        expect(await all[0]!.counts(`queue-${key}`)).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+        expect(await all[0]!.queues.counts(`queue-${key}`)).toEqual({ ready: 1, delayed: 0, reserved: 0 });
       }
     });
   });

@@ -43,7 +43,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       const reservations = await reserveAgain(connection);
       expect(reservations.map(idOf)).toEqual(['a', 'b']);
       expect(reservations[0]!.counters).toEqual({ attempts: 1, crashes: 0, exceptions: 0, timeouts: 0, releases });
-      expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
+      expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
     });
 
     it('to each of several simultaneous reserves is undone by later calls', async () => {
@@ -54,7 +54,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       const reservations = [...(await reserveAgain(connection))];
       if (reservations.length === 1) reservations.push(...(await reserveAgain(connection)));
       expect(reservations.map(idOf).toSorted()).toEqual(['a', 'b']);
-      expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
+      expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
     });
 
     it('to a settle is recovered: each outcome is reported as settled or lost as it was', async () => {
@@ -75,7 +75,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
         'lost',
         'settled',
       ]);
-      expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 0 });
+      expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 0 });
       expect(await connection.failed.count()).toBe(1);
     });
 
@@ -97,7 +97,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       ];
       expect(await settleIn(connection, ends)).toEqual(['settled', 'settled', 'lost']);
       expect((await reserve(connection)).map(idOf)).toEqual(['a2', 'a3', 'b2']);
-      expect([await connection.counts('lost'), await connection.queues()]).toEqual([nothing, ['default']]);
+      expect([await connection.queues.counts('lost'), await connection.queues.names()]).toEqual([nothing, ['default']]);
     });
 
     it('to an outcome that is settled again later pushes its following jobs once', async () => {
@@ -109,7 +109,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       await expect(settling).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
       expect(await settleIn(connection, [end])).toEqual(['settled']);
       expect((await reserve(connection)).map(idOf)).toEqual(['a2']);
-      expect(await connection.counts('default')).toEqual({ ...nothing, reserved: 1 });
+      expect(await connection.queues.counts('default')).toEqual({ ...nothing, reserved: 1 });
     });
 
     it('to a settle is recovered even after another call', async () => {

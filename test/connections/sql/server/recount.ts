@@ -18,11 +18,11 @@ export function describeRecount(world: ServerWorld): void {
       await begin(connection, ['d'], newBatch('other'));
       await remove("uuid = 'b'");
       const found = [{ kind: 'miscounted', batch: 'batch', pending: 3, found: 2 }];
-      expect(await connection.recount!({ repair: false })).toEqual(found);
+      expect(await connection.keys.recount!({ repair: false })).toEqual(found);
       expect(await counted(connection)).toEqual([3, 0, 0, 0]);
-      expect(await connection.recount!(repair)).toEqual(found);
+      expect(await connection.keys.recount!(repair)).toEqual(found);
       expect(await counted(connection)).toEqual([2, 0, 0, 1]);
-      expect(await connection.recount!(repair)).toEqual([]);
+      expect(await connection.keys.recount!(repair)).toEqual([]);
     });
 
     it('finishes if none are left, and sends its callbacks', async () => {
@@ -31,7 +31,7 @@ export function describeRecount(world: ServerWorld): void {
       const [a] = await reserve(connection, { limit: 1 });
       await settleIn(connection, [completed(a!)]);
       await remove("queue = 'default'");
-      await connection.recount!(repair);
+      await connection.keys.recount!(repair);
       expect(await counted(connection)).toEqual([0, 1, 0, 1]);
       expect(await sent(connection)).toEqual(['finally-batch', 'next-batch']);
     });
@@ -52,12 +52,12 @@ export function describeRecount(world: ServerWorld): void {
       const working = Promise.all(clients.map(work)).finally(() => (isOver = true));
       let looks = 0;
       while (!isOver) {
-        expect(await connection.recount!(repair)).toEqual([]);
+        expect(await connection.keys.recount!(repair)).toEqual([]);
         looks += 1;
       }
       await working;
       expect(looks).toBeGreaterThan(1);
-      expect(await connection.recount!(repair)).toEqual([]);
+      expect(await connection.keys.recount!(repair)).toEqual([]);
     });
   });
 }

@@ -70,7 +70,7 @@ export function describeUniqueKeys(world: ServerWorld): void {
       const results = await pushes(connection, ...entries);
       expect(results.slice(0, 240)).toEqual(Array.from({ length: 240 }, () => 'queued'));
       expect(results.slice(240)).toEqual(Array.from({ length: 10 }, (_, at) => ({ duplicate: `job-${at}` })));
-      expect(await connection.counts('default')).toMatchObject({ ready: 240 });
+      expect(await connection.queues.counts('default')).toMatchObject({ ready: 240 });
     });
 
     it('from eight connections at once pushes one job per key, in whatever order the keys come', async () => {

@@ -69,12 +69,12 @@ describe('batches in a SQLite file', () => {
     await connection.push('default', [member('a')], batch);
     await connection.push('default', [], { ...batch, id: 'open', openFor: 60 });
     alter(BROKEN);
-    await expect(connection.clear('default')).rejects.toThrow(/broken/);
+    await expect(connection.queues.clear('default')).rejects.toThrow(/broken/);
     await expect(connection.control.cancel('a')).rejects.toThrow(/broken/);
     await expect(connection.batches!.seal('open')).rejects.toThrow(/broken/);
     alter('DROP TRIGGER broken');
     expect(await counts()).toMatchObject({ pending: 1, skipped: 0 });
-    expect(await connection.counts('default')).toMatchObject({ ready: 1 });
+    expect(await connection.queues.counts('default')).toMatchObject({ ready: 1 });
     expect(await connection.batches!.seal('open')).toBe(true);
     expect(await connection.control.cancel('a')).toBe('removed');
     expect(await counts()).toMatchObject({ pending: 0, skipped: 1 });
@@ -95,7 +95,7 @@ describe('batches in a SQLite file', () => {
   });
 
   it('that take no more jobs refuse only their own jobs among simultaneous pushes', async () => {
-    await connection.queues();
+    await connection.queues.names();
     const pushed = await Promise.allSettled([
       connection.push('default', [{ payload: payload('a') }]),
       connection.push('default', [member('b')]),
@@ -114,14 +114,14 @@ describe('batches in a SQLite file', () => {
       await connection.push('default', members);
       await connection.push('default', [{ payload: payload(long(page)) }, { payload: `no JSON ${page}` }]);
     }
-    expect(await connection.clear('default')).toBe(612);
+    expect(await connection.queues.clear('default')).toBe(612);
     expect(await counts()).toEqual({ pending: 0, completed: 0, failed: 0, skipped: 1200 });
   });
 
   it.each([
     ['its last job ends', async () => void (await settleIn(connection, (await reserve(connection)).map(completed)))],
     ['its last job is cancelled', async () => void (await connection.control.cancel('a'))],
-    ['its queue is cleared', async () => void (await connection.clear('default'))],
+    ['its queue is cleared', async () => void (await connection.queues.clear('default'))],
     ['it begins without jobs', async () => void (await connection.push('default', [], { ...batch, id: 'empty' }))],
   ])('wake waiters for their callbacks when %s', async (_, end) => {
     // Neither changes of the file nor the look once a second can wake it.

@@ -29,20 +29,20 @@ describe('a batch in a SQLite file', () => {
     await begin(connection, ['d'], newBatch('other'));
     alter("DELETE FROM jobs WHERE uuid = 'b'");
     const found = [{ kind: 'miscounted', batch: 'batch', pending: 3, found: 2 }];
-    expect(await connection.recount!({ repair: false })).toEqual(found);
+    expect(await connection.keys.recount!({ repair: false })).toEqual(found);
     expect(await counted(connection)).toEqual([3, 0, 0, 0]);
-    expect(await connection.recount!(repair)).toEqual(found);
+    expect(await connection.keys.recount!(repair)).toEqual(found);
     expect(await counted(connection)).toEqual([2, 0, 0, 1]);
     expect(await counted(connection, 'other')).toEqual([1, 0, 0, 0]);
-    expect(await connection.recount!(repair)).toEqual([]);
+    expect(await connection.keys.recount!(repair)).toEqual([]);
   });
 
   it('with no jobs left finishes and sends its callbacks once', async () => {
     await begin(connection, ['a', 'b']);
     await settleIn(connection, (await reserve(connection, { limit: 1 })).map(completed));
     alter("DELETE FROM jobs WHERE queue = 'default'");
-    await connection.recount!(repair);
-    await connection.recount!(repair);
+    await connection.keys.recount!(repair);
+    await connection.keys.recount!(repair);
     expect(await counted(connection)).toEqual([0, 1, 0, 1]);
     expect(await sent(connection)).toEqual(['finally-batch', 'next-batch']);
   });
@@ -50,9 +50,11 @@ describe('a batch in a SQLite file', () => {
   it('whose rows were restored counts them again', async () => {
     await begin(connection, ['a', 'b', 'c']);
     alter("CREATE TABLE kept AS SELECT * FROM jobs; DELETE FROM jobs WHERE uuid <> 'c'");
-    await connection.recount!(repair);
+    await connection.keys.recount!(repair);
     alter('UPDATE kept SET id = id + 100; INSERT INTO jobs SELECT * FROM kept; DROP TABLE kept');
-    expect(await connection.recount!(repair)).toEqual([{ kind: 'miscounted', batch: 'batch', pending: 1, found: 4 }]);
+    expect(await connection.keys.recount!(repair)).toEqual([
+      { kind: 'miscounted', batch: 'batch', pending: 1, found: 4 },
+    ]);
     expect(await counted(connection)).toEqual([4, 0, 0, 0]);
   });
 
@@ -67,7 +69,7 @@ describe('a batch in a SQLite file', () => {
       turns += 1;
       next = setImmediate(turn);
     });
-    expect(await connection.recount!(repair)).toEqual([]);
+    expect(await connection.keys.recount!(repair)).toEqual([]);
     clearImmediate(next);
     expect(turns).toBeGreaterThan(0);
   });
@@ -80,9 +82,9 @@ describe('a batch in a SQLite file', () => {
     }
     await settleIn(connection, (await reserve(connection, { limit: 50 })).slice(0, 20).map(completed));
     await connection.push('default', [{ payload: '{"job":"plain","id":"p","attempts":0}', delay: 60 }]);
-    expect(await connection.recount!(repair)).toEqual([]);
+    expect(await connection.keys.recount!(repair)).toEqual([]);
     alter("DELETE FROM jobs WHERE uuid = 'job-2400'");
-    expect(await connection.recount!(repair)).toEqual([
+    expect(await connection.keys.recount!(repair)).toEqual([
       { kind: 'miscounted', batch: 'batch', pending: 2480, found: 2479 },
     ]);
   });

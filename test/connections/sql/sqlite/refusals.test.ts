@@ -12,7 +12,7 @@ afterEach(() => database.dispose());
 /** Raises an error in a trigger, because SQLite cannot add constraints to a table. */
 async function forbid(event: string, condition: string): Promise<void> {
   const connection = database.connect();
-  await connection.counts('default');
+  await connection.queues.counts('default');
   const Libsql = require('libsql') as new (file: string) => { exec(text: string): void; close(): void };
   const client = new Libsql(database.file);
   client.exec(`CREATE TRIGGER forbidden BEFORE ${event} WHEN ${condition} BEGIN SELECT RAISE(ABORT, 'not here'); END`);

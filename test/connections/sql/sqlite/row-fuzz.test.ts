@@ -14,7 +14,7 @@ let engine: Engine;
 
 beforeEach(async () => {
   database = new TemporaryDatabase();
-  await database.connect().counts('default');
+  await database.connect().queues.counts('default');
   const Libsql = require('libsql') as new (file: string, options: object) => Engine;
   engine = new Libsql(database.file, { timeout: 60_000 });
 });

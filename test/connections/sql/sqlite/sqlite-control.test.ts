@@ -16,7 +16,7 @@ afterEach(() => database.dispose());
 
 describe('cancelling', () => {
   it('finds a job that another program inserted', async () => {
-    await connection.queues();
+    await connection.queues.names();
     openSqlite(database.file, 1000)
       .prepare('INSERT INTO jobs (queue, payload, available_at, created_at) VALUES (?, ?, 1, 1)')
       .run(['default', '{"id":"théirs","data":{}}']);
@@ -33,7 +33,7 @@ describe('cancelling', () => {
   it('with an empty id finds nothing, even if jobs have no id', async () => {
     await connection.push('default', [{ payload: '{"job":"nameless"}' }, { payload: 'no json' }]);
     expect(await connection.control.cancel('')).toBe('unknown');
-    expect(await connection.counts('default')).toMatchObject({ ready: 2 });
+    expect(await connection.queues.counts('default')).toMatchObject({ ready: 2 });
   });
 
   it('cancels one of two jobs with the same id, the running one first', async () => {
@@ -41,7 +41,7 @@ describe('cancelling', () => {
     const [running] = await reserve(connection, { limit: 1 });
     expect(await connection.control.cancel('twin')).toBe('signalled');
     expect(await connection.renew([running!], 60)).toEqual(['cancelled']);
-    expect(await connection.counts('default')).toMatchObject({ ready: 1 });
+    expect(await connection.queues.counts('default')).toMatchObject({ ready: 1 });
   });
 });
 

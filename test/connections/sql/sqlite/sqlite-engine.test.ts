@@ -58,7 +58,7 @@ describe('a busy file', () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: payload('a') }]);
     const holder = lockFile();
-    await expect(connection.counts('default')).resolves.toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    await expect(connection.queues.counts('default')).resolves.toEqual({ ready: 1, delayed: 0, reserved: 0 });
     await expect(reserve(connection, { queues: ['empty'] })).resolves.toEqual([]);
     holder.exec('ROLLBACK');
   });
@@ -73,7 +73,7 @@ describe('a busy file', () => {
       `SQLite at ${database.file} did not answer in 0.05 s (the file is busy: another process keeps it locked); the job was not queued.`,
     );
     holder.exec('ROLLBACK');
-    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+    expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 
   it('ends a push of many pages part way, and the error says how many jobs were queued', async () => {
@@ -81,11 +81,11 @@ describe('a busy file', () => {
     await reserve(connection);
     const entries = Array.from({ length: 5000 }, (_, index) => ({ payload: payload(`${index}`) }));
     const push = connection.push('default', entries);
-    while ((await connection.counts('default')).ready === 0) await turnOfTheEventLoop();
+    while ((await connection.queues.counts('default')).ready === 0) await turnOfTheEventLoop();
     const holder = lockFile();
     const error: unknown = await push.catch((reason: unknown) => reason);
     holder.exec('ROLLBACK');
-    const { ready } = await connection.counts('default');
+    const { ready } = await connection.queues.counts('default');
     expect(ready).toBeGreaterThan(0);
     expect(ready).toBeLessThan(5000);
     expect(error).toMatchObject({
@@ -102,7 +102,7 @@ describe('a busy file', () => {
     await turns(10);
     holder.exec('ROLLBACK');
     await Promise.all([push, close]);
-    expect(await database.connect().counts('default')).toMatchObject({ ready: 1 });
+    expect(await database.connect().queues.counts('default')).toMatchObject({ ready: 1 });
   });
 });
 
@@ -164,7 +164,7 @@ describe('a loop of awaited calls', () => {
     const heard = jest.fn();
     setImmediate(() => heard());
     // Each call resolves in a microtask, so without turns in between this loop would never end.
-    while (heard.mock.calls.length === 0) await connection.counts('default');
+    while (heard.mock.calls.length === 0) await connection.queues.counts('default');
     setImmediate(() => heard());
     while (heard.mock.calls.length === 1) await connection.push('default', [{ payload: payload('a') }]);
     expect(heard).toHaveBeenCalledTimes(2);
@@ -191,10 +191,10 @@ describe('a closed connection', () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: payload('a') }]);
     await turnOfTheEventLoop();
-    await connection.counts('default');
+    await connection.queues.counts('default');
     // The turn has taken long enough, so the next read waits for another one.
     for (const until = systemClock.monotonic() + 10; systemClock.monotonic() < until;);
-    const count = connection.counts('default');
+    const count = connection.queues.counts('default');
     await Promise.resolve();
     await connection.close();
     rmSync(database.file);

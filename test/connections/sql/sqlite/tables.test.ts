@@ -36,7 +36,7 @@ const columnsOf = (table: string): unknown[] =>
 
 describe('the tables', () => {
   it("are made on the first use, with Laravel's columns and our own", async () => {
-    await database.connect().queues();
+    await database.connect().queues.names();
     expect(columnsOf('jobs')).toEqual(
       expect.arrayContaining(['id', 'queue', 'payload', 'attempts', 'reserved_at', 'available_at', 'created_at']),
     );
@@ -56,22 +56,24 @@ describe('the tables', () => {
 
   it('leave the user version of the file to other programs', async () => {
     open().exec('PRAGMA user_version = 7');
-    await database.connect().queues();
+    await database.connect().queues.names();
     expect(open().prepare('PRAGMA user_version').get([])).toEqual([7]);
   });
 
   it('are never made over those of another program', async () => {
     open().exec(LARAVEL_JOBS);
     const connection = database.connect();
-    await expect(connection.queues()).rejects.toMatchObject({ code: 'E_DATABASE_FOREIGN_TABLE' });
-    await expect(connection.queues()).rejects.toThrow(/'jobs' that Onqueue did not create.*table: 'onqueue_jobs'/);
+    await expect(connection.queues.names()).rejects.toMatchObject({ code: 'E_DATABASE_FOREIGN_TABLE' });
+    await expect(connection.queues.names()).rejects.toThrow(
+      /'jobs' that Onqueue did not create.*table: 'onqueue_jobs'/,
+    );
     expect(columnsOf('jobs')).toHaveLength(7);
     expect(columnsOf('failed_jobs')).toEqual([]);
-    await expect(database.connect({ table: 'onqueue_jobs' }).queues()).resolves.toEqual([]);
+    await expect(database.connect({ table: 'onqueue_jobs' }).queues.names()).resolves.toEqual([]);
   });
 
   it('of a later version are refused', async () => {
-    await database.connect().queues();
+    await database.connect().queues.names();
     open().exec('UPDATE onqueue_versions SET version = 9');
     const push = database.connect().push('default', [{ payload: payload('a') }]);
     await expect(push).rejects.toMatchObject({ code: 'E_DATABASE_NEWER_TABLES' });
@@ -79,7 +81,7 @@ describe('the tables', () => {
   });
 
   it('of a later version keep a worker from starting', async () => {
-    await database.connect().queues();
+    await database.connect().queues.names();
     open().exec('UPDATE onqueue_versions SET version = 9');
     const { manager } = testApplication({
       connections: { main: { driver: 'database', url: `sqlite:${database.file}` } },
@@ -98,7 +100,7 @@ describe('the tables', () => {
 
   it('accept jobs that another program inserts with Laravel’s columns', async () => {
     const connection = database.connect();
-    await connection.queues();
+    await connection.queues.names();
     const now = Math.floor(systemClock.now() / 1000);
     const insert = open().prepare(
       'INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES (?, ?, 0, NULL, ?, ?)',
@@ -115,7 +117,7 @@ describe('the tables', () => {
 
   it('accept a payload that is not UTF-8, which would end the process if it were read as text', async () => {
     const connection = database.connect();
-    await connection.queues();
+    await connection.queues.names();
     open().exec(
       `INSERT INTO jobs (queue, payload, available_at, created_at) VALUES ('default', CAST(x'7b22ff227d' AS TEXT), 1, 1)`,
     );
@@ -127,7 +129,7 @@ describe('the tables', () => {
 
 describe('the indexes', () => {
   it('serve every statement on jobs, so that none scans the table', async () => {
-    await database.connect().queues();
+    await database.connect().queues.names();
     const plan: string[] = [];
     const handle = open();
     /** Runs the work and notes the query plan of each statement. */

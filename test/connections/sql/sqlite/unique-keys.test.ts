@@ -38,7 +38,7 @@ describe('unique keys in a SQLite file', () => {
     const results = (await connection.push('default', entries))!;
     expect(results.slice(0, 590)).toEqual(Array.from({ length: 590 }, () => 'queued'));
     expect(results.slice(590)).toEqual(Array.from({ length: 10 }, (_, at) => ({ duplicate: `job-${at}` })));
-    expect(await connection.counts('default')).toMatchObject({ ready: 590 });
+    expect(await connection.queues.counts('default')).toMatchObject({ ready: 590 });
   });
 
   it('are taken within a user transaction, and free again if it is rolled back', async () => {
@@ -69,7 +69,7 @@ describe('unique keys in a SQLite file', () => {
     handle.exec('ROLLBACK');
     handle.close();
     expect(await connection.push('default', [debounced('d')])).toEqual([{ replaced: 'a' }]);
-    expect(await connection.counts('default')).toMatchObject({ delayed: 1 });
+    expect(await connection.queues.counts('default')).toMatchObject({ delayed: 1 });
   });
 
   it('of debounced jobs in a bulk of several pages have their results in the order of the jobs', async () => {
@@ -78,7 +78,7 @@ describe('unique keys in a SQLite file', () => {
     const results = (await connection.push('default', entries))!;
     expect(results.slice(0, 590)).toEqual(Array.from({ length: 590 }, () => 'queued'));
     expect(results.slice(590)).toEqual(Array.from({ length: 10 }, (_, at) => ({ replaced: `job-${at}` })));
-    expect(await connection.counts('default')).toMatchObject({ delayed: 590 });
+    expect(await connection.queues.counts('default')).toMatchObject({ delayed: 590 });
   });
 
   it('are freed with a row that is removed by hand', async () => {

@@ -67,7 +67,7 @@ function halting<Config>(
   return (config, context): Connection => {
     const store = connect(config, context);
     if (page !== undefined) {
-      const pushOnce = store.pushOnce!.bind(store);
+      const pushOnce = store.keys!.pushOnce!.bind(store);
       let pushes = 0;
       const haltAt = (moment: 'before' | 'after'): void => {
         if (moment === when && pushes === page) process.kill(process.pid, by);
