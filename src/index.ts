@@ -110,7 +110,7 @@ export type {
   RunFigures,
   RunSpan,
 } from './operations/figures/figures';
-export type { Times } from './operations/figures/job-counts';
+export type { Times } from './operations/figures/job-counters';
 export type { LimitsByQueue, QueueLimit } from './operations/figures/queue-sampler';
 export type { ErrorContext, HistoryConfig } from './connections/application';
 export type { ErrorCallback } from './application/error-reports';

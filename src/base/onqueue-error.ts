@@ -76,25 +76,6 @@ const definitions = new Map<ErrorCode, Make>();
 /** All errors of the loaded modules, by code. */
 export const definedErrors: ReadonlyMap<ErrorCode, Make> = definitions;
 
-/**
- * How errors are defined: a code, a message and facts.
- *
- *     export const unknownConnection = defineError('E_UNKNOWN_CONNECTION', (name: string, known: readonly string[]) => ({
- *       message: `No connection '${name}' in the configuration; it has ${known.join(', ')}.`,
- *       facts: { name, known },
- *     }));
- *
- *     throw unknownConnection('reports', ['redis']);
- *     if (unknownConnection.is(error)) … // error.facts is typed
- *
- * The message names the value at fault and the remedy, in whole sentences. An error gets a class of its own only if programs
- * react to it differently, or if it has members:
- *
- *     export class LockTimeoutError extends errorClass('E_LOCK_TIMEOUT', (lock: string, waited: number) => ({ … })) {}
- *
- * To add one: define it in the `errors.ts` of its folder, give it a row in `docs/errors.md` and arguments in
- * `test/base/examples.ts`; a test says what is missing. Classes are exported by `src/index.ts`, definitions are not.
- */
 export function defineError<Given extends readonly unknown[], Facts extends object>(
   code: ErrorCode,
   describe: (...given: Given) => Description<Facts>,

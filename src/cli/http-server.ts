@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { groupsOf } from '../base/collections';
-import type { JobCounts } from '../operations/figures/job-counts';
+import type { JobCounts } from '../operations/figures/job-counters';
 import { jobMetrics, PROMETHEUS_TYPE, prometheusText, type Metric } from '../operations/figures/metrics';
 import type { SupervisorHealth } from '../worker/supervisor/supervision';
 import { healthPortTaken } from './errors';

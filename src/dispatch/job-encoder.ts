@@ -43,7 +43,6 @@ import {
 } from './errors';
 import { pushesItself } from './send';
 import { checkQueueName } from '../job/option-kinds';
-import { PayloadTooLargeError } from '../connections/errors';
 import type { Entry } from '../connections/contract';
 import type { Timed } from '../connections/entries';
 

@@ -205,6 +205,10 @@ function maskedText(text: string): string {
   }
 }
 
+/**
+ * The record of a job that waits to run alone, because its next crash would be its last. It is why a job's state says so, and how
+ * the next worker knows how often others have waited in vain.
+ */
 export interface Suspicion {
   /** Crashes of the job when it was written: after another one, it starts over. */
   readonly crashes: number;
@@ -220,10 +224,6 @@ const KEPT: Seconds = 24 * 60 * 60;
 const MOST = 10_000;
 const LONGEST_ID = 255;
 
-/**
- * The record of a job that waits to run alone, because its next crash would be its last. It is why a job's state says so, and how
- * the next worker knows how often others have waited in vain.
- */
 export async function keepSuspicion(records: RecordStore, id: string, suspicion: Suspicion): Promise<void> {
   if (id.length <= LONGEST_ID) await records.put([{ kind: KIND, id, value: JSON.stringify(suspicion) }], KEPT, MOST);
 }

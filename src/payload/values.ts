@@ -158,17 +158,17 @@ const MOST_LONG_INTEGERS = 1000;
 /** Names that reach a prototype if a program copies or merges data by assignment. */
 const FORBIDDEN: readonly string[] = ['__proto__', 'constructor', 'prototype'];
 
-/**
- * What a payload may not hold: a short payload may take long to read or use much memory, or harm whoever walks through it.
- *
- * A text of a megabyte must be read within a fraction of a second. Both sides apply the same limits, so that a payload that
- * no worker would read is refused when it is dispatched.
- */
 export function isForbiddenKey(key: string): boolean {
   return key === '__proto__' || key === 'constructor' || key === 'prototype';
 }
 
-/** Says what exceeds a limit, with its article: "a RegExp with the flag v". One instance per payload. */
+/**
+ * Says what exceeds a limit, with its article: "a RegExp with the flag v". One instance per payload: a short one may take long to read,
+ * use much memory, or harm whoever walks through it.
+ *
+ * A text of a megabyte must be read within a fraction of a second. Both sides apply the same limits, so that a payload that no worker
+ * would read is refused when it is dispatched.
+ */
 export class Limits {
   #properties = 0;
 

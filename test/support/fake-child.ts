@@ -1,6 +1,6 @@
 /** A child process played by the test: it records what it is told, and says what the test wants. */
 import { EventEmitter } from 'node:events';
-import type { JobCounts } from '../../src/operations/figures/job-counts';
+import type { JobCounts } from '../../src/operations/figures/job-counters';
 import { UNBORN, type WorkerHealth } from '../../src/worker/health';
 import type { StopReason } from '../../src/worker/stop';
 import type { HeldJob } from '../../src/worker/supervisor/supervision';

@@ -214,13 +214,13 @@ export class Batches {
 /** `open`: not all of its jobs are in yet. */
 export type BatchWord = 'open' | 'running' | 'cancelled' | 'finished';
 
-/** The JSON of a batch, for the command line and the dashboard. */
 export function stateOf(batch: Batch): BatchWord {
   if (batch.isCancelled) return 'cancelled';
   if (batch.isFinished) return 'finished';
   return batch.isOpen ? 'open' : 'running';
 }
 
+/** The JSON of a batch, for the command line and the dashboard. */
 export function batchDocument(batch: Batch): object {
   const { id, name, connection, total, pending, completed, failed, skipped, progress } = batch;
   const { allowsFailures, createdAt, cancelledAt, finishedAt } = batch;

@@ -25,8 +25,8 @@ import {
   DISPATCHED,
   type Counts,
   type JobCounts,
-} from './job-counts';
-import type { JobCounters } from './job-counters';
+  type JobCounters,
+} from './job-counters';
 import type { OperationsConnection } from '../../connections/application';
 import type { QueueSampler } from './queue-sampler';
 

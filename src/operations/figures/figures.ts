@@ -20,7 +20,7 @@ import {
   type Counts,
   type JobClass,
   type Times,
-} from './job-counts';
+} from './job-counters';
 import type { OperationsConnection } from '../../connections/application';
 import { SAMPLE } from './queue-sampler';
 

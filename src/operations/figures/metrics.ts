@@ -9,7 +9,7 @@ import {
   type Counts,
   type Distribution,
   type JobCounts,
-} from './job-counts';
+} from './job-counters';
 import { groupsOf } from '../../base/collections';
 import type { Snapshot } from '../snapshot';
 

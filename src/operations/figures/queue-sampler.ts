@@ -9,7 +9,7 @@ import type { Connection, Counts } from '../../connections/contract';
 import { isStoreAway } from '../../connections/errors';
 import type { BusyEvent } from '../../job/hooks';
 import { uuidv7, READY_AT, readyAtOf } from '../../payload/uuid';
-import { MINUTES, spanAt, WHOLE_QUEUE, type JobCounts } from './job-counts';
+import { MINUTES, spanAt, WHOLE_QUEUE, type JobCounts } from './job-counters';
 import type { OperationsConnection } from '../../connections/application';
 import { durationSeconds, type Duration } from '../../job/duration';
 import { checkQueueName } from '../../job/option-kinds';
@@ -217,8 +217,10 @@ const MOST_LOOKED_AT = 1000;
  *
  * The store notes since when a queue has been empty. A queue that is used only between two looks may be forgotten all the same; its
  * next job makes it known again.
+ *
+ * @param turn the number of this look
+ * @throws what the stores throw
  */
-/** @param turn the number of this look @throws what the stores throw */
 export async function forgetIdleQueues(
   connection: Connection,
   operations: OperationsConnection,

@@ -2,7 +2,7 @@
 import type { EventEmitter } from 'node:events';
 import { constants } from 'node:os';
 import { pauseAfter, type Clock, type Milliseconds, type Timer, type Random } from '../../base/clock';
-import type { JobCounts } from '../../operations/figures/job-counts';
+import type { JobCounts } from '../../operations/figures/job-counters';
 import type { WorkerHealth } from '../health';
 import type { StopReason } from '../stop';
 import { BLOCKED, isBlockReport, isHealthReport, type DeathReport, type EndOrder, type HeldJob } from './supervision';

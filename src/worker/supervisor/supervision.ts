@@ -1,6 +1,6 @@
 /** Messages between a supervisor and its processes, and the meaning of a process's exit code. */
 import type { Milliseconds, Seconds } from '../../base/clock';
-import type { JobCounts } from '../../operations/figures/job-counts';
+import type { JobCounts } from '../../operations/figures/job-counters';
 import type { WorkerHealth, WorkerState } from '../health';
 import type { Place, SupervisedProcess } from './supervised-process';
 

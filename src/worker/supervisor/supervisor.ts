@@ -6,7 +6,7 @@
  */
 import type { Clock, Milliseconds, Seconds, Random } from '../../base/clock';
 import type { Logger } from '../../base/logger';
-import { JobTotals, type JobCounts } from '../../operations/figures/job-counts';
+import { JobTotals, type JobCounts } from '../../operations/figures/job-counters';
 import { Place, SupervisedProcess, type Child, type ProcessListener } from './supervised-process';
 import type { StopReason } from '../stop';
 import { BLOCKED, supervisorHealth, type SeenDeath, type SupervisorHealth } from './supervision';

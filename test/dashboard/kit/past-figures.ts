@@ -19,7 +19,7 @@ import {
   type Counts,
   type Distribution,
   type JobClass,
-} from '../../../src/operations/figures/job-counts';
+} from '../../../src/operations/figures/job-counters';
 import { SAMPLE } from '../../../src/operations/figures/queue-sampler';
 
 export interface Traffic {
