@@ -103,7 +103,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_DASHBOARD_FIELD: ['queue'],
   E_DASHBOARD_CONFIRM: ['forget-failed', 'Forget these failed jobs?'],
   E_DASHBOARD_ANSWER: ['You may look at these jobs, but not change them.'],
-  E_HEALTH_PORT: [{ flag: '--health-port', host: '127.0.0.1', port: 9000 }, new Error('listen EACCES')],
+  E_HEALTH_PORT: ['--health-port', '127.0.0.1', 9000, new Error('listen EACCES')],
   E_INVALID_CANCEL_REASON: ['', 255],
   E_INVALID_CONTAINER: [42],
   E_INVALID_DURATION: ['2 minutes', 'timeout on SendEmail', '2m'],
