@@ -2,6 +2,7 @@ import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
 import type { Connection } from '../../../src/connections/contract';
+import { givenBack } from '../../../src/connections/kit/connection';
 import { QueueManager } from '../../../src/application/queue-manager';
 import type { StopReason } from '../../../src/worker/stop';
 import { Worker } from '../../../src/worker/worker';
@@ -243,6 +244,21 @@ describe('a worker on a cluster one of whose masters is silent', () => {
 
     expect(reservations).toHaveLength(1);
     await expect(settled).resolves.toEqual(['settled']);
+  });
+
+  it('writes what was given back and not answered before the connection closes, if the silent one answers by then', async () => {
+    await worker.stop();
+    await bus.bulk([new Note('back').onQueue(queues[0])]);
+    const { reservations } = await reserveFrom(driver, { queues, limit: 1, lease: 600 });
+    silent.process.kill('SIGSTOP');
+    expect(await settleIn(driver, reservations.map(givenBack))).toEqual(['unanswered']);
+
+    const closed = driver.close();
+    silent.process.kill('SIGCONT');
+    await closed;
+
+    const other = managers[1]!.driver();
+    expect(await other.counts(queues[0])).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 
   it('still notices that a job of another master was cancelled', async () => {
