@@ -199,7 +199,7 @@ export class ExchangeLane extends Lane<Exchange> {
   }
 
   protected async carry(exchanges: readonly Exchange[], { sequence, since, at: sentAt }: Sent): Promise<void> {
-    const { caller, keys: names } = this.#store;
+    const { caller, names, cluster } = this.#store;
     const settlements: Settlement[] = [];
     let wanted: Wanted | undefined;
     let insist: 'once-sent' | 'always' = 'once-sent';
@@ -211,13 +211,13 @@ export class ExchangeLane extends Lane<Exchange> {
     const asked = wanted && (this.#many?.of(wanted, sentAt.monotonic) ?? wanted.queues);
     const queues = [...new Set(asked)];
     const sources = queues.length;
-    const { order, args } = outcomesOf(settlements, queues, this.#store.names);
-    const { client, control, cancelled, reasons, unique, batches, cancelledBatches } = names.queue(
-      wanted?.queues[0] ?? queues[0]!,
-    );
-    const keys = [client(this.id), control, cancelled, reasons, unique, batches, cancelledBatches];
+    const { order, args } = outcomesOf(settlements, queues, names);
+    // The record stands with the first queue of the worker, whichever of them are looked at.
+    const shared = this.#store.keys.queue(wanted?.queues[0] ?? queues[0]!);
+    const { control, cancelled, reasons, unique, batches, cancelledBatches } = shared;
+    const keys = [shared.client(this.id), control, cancelled, reasons, unique, batches, cancelledBatches];
     for (const queue of queues) {
-      const { ready, delayed, reserved, notify, failed, failedJobs } = names.queue(queue);
+      const { ready, delayed, reserved, notify, failed, failedJobs } = this.#store.keys.queue(queue);
       keys.push(ready, delayed, reserved, notify, failed, failedJobs);
     }
     const limit = Math.min(wanted?.limit ?? 0, MOST_JOBS);
@@ -234,8 +234,8 @@ export class ExchangeLane extends Lane<Exchange> {
     const news = words.length === 0 ? NO_NEWS : newsOf(words);
     if (this.forgot(keys[0]!, sentAt, news.unrecorded !== undefined)) {
       this.#forgotten = true;
-      this.#store.names.forget();
-      this.#store.cluster?.ordered.forget();
+      names.forget();
+      cluster?.ordered.forget();
     }
     if (news.skipped !== undefined) this.#tellOfSkipped(news.skipped, queues, keys);
     const results = Array<SettleResult | undefined>(settlements.length).fill('settled');
@@ -244,7 +244,7 @@ export class ExchangeLane extends Lane<Exchange> {
     if (this.#many !== undefined && wanted !== undefined) {
       reply = this.#many.completed(reply, asked!, wanted, sentAt.monotonic);
     }
-    for (const { queue } of reply.setAside) this.#store.names.note(queue);
+    for (const { queue } of reply.setAside) names.note(queue);
     // A settle cannot pass the news on; the next reserve does.
     if (wanted !== undefined) this.#forgotten = false;
     if (news.unsettled === undefined) return this.#tell(exchanges, results, reply);

@@ -258,7 +258,7 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     await closed;
 
     const other = managers[1]!.driver();
-    expect(await other.counts(queues[0])).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(await other.queues.counts(queues[0])).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 
   it('still notices that a job of another master was cancelled', async () => {
