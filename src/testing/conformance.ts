@@ -7,16 +7,16 @@
  */
 import type { Capability } from '../connections/driver';
 import { batchCases } from './conformance/batch-cases';
-import { connectionCases, lockCases } from './conformance/connection-cases';
-import { cancelCases, controlCases } from './conformance/control-cases';
-import { delayCases, waitCases } from './conformance/delay-cases';
+import { connectionCases } from './conformance/connection-cases';
+import { controlCases } from './conformance/control-cases';
+import { delayCases } from './conformance/delay-cases';
 import { failedCases } from './conformance/failed-cases';
 import type { CaseDefinition, ConformanceCase, ConformanceHarness } from './conformance/harness';
-import { inspectionCases, operationCases } from './conformance/operation-cases';
+import { operationCases } from './conformance/operation-cases';
 import { payloadCases } from './conformance/payload-cases';
-import { recordCases, recordWakeCases } from './conformance/record-cases';
-import { leaseCases, reserveCases, settleCases } from './conformance/reserve-cases';
-import { debounceCases, tieCases } from './conformance/tie-cases';
+import { recordCases } from './conformance/record-cases';
+import { reserveCases } from './conformance/reserve-cases';
+import { tieCases } from './conformance/tie-cases';
 import { World } from './conformance/world';
 
 export type { Capability } from '../connections/driver';
@@ -39,21 +39,13 @@ export function conformance(
   const definitions: readonly CaseDefinition[] = [
     ...reserveCases,
     ...delayCases,
-    ...settleCases,
     ...tieCases,
-    ...debounceCases,
     ...batchCases,
-    ...leaseCases,
-    ...cancelCases,
     ...controlCases,
     ...payloadCases,
-    ...waitCases,
     ...failedCases,
-    ...lockCases,
-    ...inspectionCases,
     ...operationCases,
     ...recordCases,
-    ...recordWakeCases,
     ...connectionCases(isAble),
   ];
   return definitions

@@ -390,8 +390,6 @@ export const batchCases: readonly CaseDefinition[] = [
       assert.equal(await world.batches.seal(BATCH, world.queue), true);
       await sent(world, 'finally');
     },
-  }),
-  ...cases(['reserve', 'batches', 'keys'], {
     async 'a job whose unique key is held does not join the batch'(world) {
       const ties = {
         unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const },

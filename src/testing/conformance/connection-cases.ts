@@ -135,10 +135,6 @@ export const connectionCases = (isGiven: (capability: Capability) => boolean): r
       assert.equal((await world.reserveAll()).length, 2);
     },
   }),
-];
-
-/** A lock has one owner at a time, and an end. */
-export const lockCases: readonly CaseDefinition[] = [
   ...cases(['locks'], {
     async 'a lock has one owner at a time, even if two clients ask at once'(world) {
       const results = await world.atOnce(2, ({ locks }, owner) => locks!.acquire('l', owner, 60));

@@ -4,6 +4,37 @@ import type { Reservation } from '../../connections/contract';
 import { type CaseDefinition, cases } from './harness';
 import { cancelled, completed, failed, idOf, idsOf, isToRun, released, releasedForFree, type World } from './world';
 
+/** Pushes, reserves and then cancels a job. */
+async function holdCancelled(world: World, id: string): Promise<Reservation> {
+  const reservation = await world.hold(id);
+  assert.equal(await world.control.cancel(id), 'signalled');
+  return reservation;
+}
+
+/** Cancels a waiting job. A store that only marks the job must later hand it out as cancelled. */
+async function endsCancelled(world: World, id: string): Promise<void> {
+  const result = await world.control.cancel(id);
+  if (result === 'marked') {
+    const reservations = await world.reserveAll();
+    const met = reservations.find((reservation) => idOf(reservation) === id);
+    assert.equal(met?.cancelled, true, 'a job that was marked is handed out as cancelled');
+    const ends = reservations.map((each) => (each === met ? cancelled(each) : releasedForFree(each)));
+    assert.deepEqual(new Set(await world.settle(ends)), new Set(['settled']));
+  } else {
+    assert.equal(result, 'removed');
+  }
+}
+
+/** Asserts that exactly the jobs `ids` can be reserved now, in this order, and that those in `expected` are cancelled. */
+async function handsOutCancelled(world: World, ids: readonly string[], expected: readonly string[]) {
+  const reservations = await world.reserveAll();
+  assert.deepEqual(idsOf(reservations), ids);
+  assert.deepEqual(idsOf(reservations.filter((job) => !isToRun(job))), expected);
+  return reservations;
+}
+
+const ENDS = { cancelled, completed, failed };
+
 export const controlCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'delay', 'control'], {
     async 'a paused queue hands out nothing, and after a resume hands out every job'(world) {
@@ -18,6 +49,13 @@ export const controlCases: readonly CaseDefinition[] = [
       const ids = idsOf(await world.reserveAll());
       assert.deepEqual(new Set(ids), new Set(['a', 'b', 'later']));
       assert.equal(ids.length, 3);
+    },
+    async 'a delayed job that is cancelled never runs'(world) {
+      await world.pushLater('a', 60);
+      await world.pushLater('b', 60);
+      assert.match(await world.control.cancel('a'), /^(removed|marked)$/);
+      await world.advance(61);
+      assert.deepEqual(idsOf((await world.reserveAll()).filter(isToRun)), ['b']);
     },
   }),
   ...cases(['reserve', 'control'], {
@@ -112,57 +150,6 @@ export const controlCases: readonly CaseDefinition[] = [
       assert.deepEqual(more, [], 'all report the same restart');
       assert.notEqual(second, first);
     },
-  }),
-  ...cases(['reserve', 'delay', 'renew', 'control'], {
-    async 'jobs in a paused queue do not set a time to look again'(world) {
-      await world.push('held', 'ready');
-      await world.reserveOne({ lease: 30 });
-      await world.pushLater('later', 60);
-      await world.pushLater('b', 300, world.secondQueue);
-      await world.control.pause(world.queue);
-      assert.equal((await world.reserve()).nextIn, Infinity);
-      const { nextIn } = await world.reserve({ queues: world.queues });
-      assert(nextIn > 280 && nextIn <= 300, `the other queue has a job in 300 s, not in ${nextIn} s`);
-    },
-  }),
-  ...cases(['reserve', 'renew', 'control'], {
-    async 'running jobs can be renewed, given back and completed while their queue is paused'(world) {
-      const [a, b] = await world.holdAll(['a', 'b']);
-      await world.control.pause(world.queue);
-      assert.deepEqual(await world.connection.renew!([a, b], 600), ['renewed', 'renewed']);
-      const { results, reply } = await world.exchange([completed(a), released(b)], 5);
-      assert.deepEqual(results, ['settled', 'settled']);
-      assert.deepEqual(reply.reservations, []);
-      await world.control.resume(world.queue);
-      await world.handsOut('b');
-    },
-    async 'a job whose lease ends in a paused queue is kept, and runs again after the pause'(world) {
-      await world.hold('a', 60);
-      await world.control.pause(world.queue);
-      await world.advance(61);
-      await world.handsOut();
-      await world.control.resume(world.queue);
-      assert.equal((await world.reserveOne()).counters.crashes, 1);
-    },
-  }),
-  ...cases(['control'], {
-    async 'pausing and resuming report whether they changed anything, and paused queues are listed in order'(world) {
-      const { control } = world;
-      assert.deepEqual(await control.paused(), []);
-      assert.equal(await control.resume('b'), false);
-      for (const queue of ['b', 'c', 'a']) assert.equal(await control.pause(queue), true);
-      assert.equal(await control.pause('b'), false);
-      assert.deepEqual(await control.paused(), [{ queue: 'a' }, { queue: 'b' }, { queue: 'c' }]);
-      assert.equal(await control.resume('b'), true);
-      assert.equal(await control.resume('b'), false);
-      assert.deepEqual(await control.paused(), [{ queue: 'a' }, { queue: 'c' }]);
-    },
-    async 'pausing a queue does not list it among the queues pushed to'(world) {
-      await world.control.pause('never-pushed-to');
-      assert.deepEqual(await world.connection.queues.names(), []);
-    },
-  }),
-  ...cases(['reserve', 'control'], {
     async 'a waiting worker wakes when its queue is resumed by another client'(world) {
       await world.push('a');
       await world.control.pause(world.queue);
@@ -172,42 +159,6 @@ export const controlCases: readonly CaseDefinition[] = [
       await world.soon(wait, 'a wake-up by a resume');
       await world.handsOut('a');
     },
-  }),
-];
-
-/** Pushes, reserves and then cancels a job. */
-async function holdCancelled(world: World, id: string): Promise<Reservation> {
-  const reservation = await world.hold(id);
-  assert.equal(await world.control.cancel(id), 'signalled');
-  return reservation;
-}
-
-/** Cancels a waiting job. A store that only marks the job must later hand it out as cancelled. */
-async function endsCancelled(world: World, id: string): Promise<void> {
-  const result = await world.control.cancel(id);
-  if (result === 'marked') {
-    const reservations = await world.reserveAll();
-    const met = reservations.find((reservation) => idOf(reservation) === id);
-    assert.equal(met?.cancelled, true, 'a job that was marked is handed out as cancelled');
-    const ends = reservations.map((each) => (each === met ? cancelled(each) : releasedForFree(each)));
-    assert.deepEqual(new Set(await world.settle(ends)), new Set(['settled']));
-  } else {
-    assert.equal(result, 'removed');
-  }
-}
-
-/** Asserts that exactly the jobs `ids` can be reserved now, in this order, and that those in `expected` are cancelled. */
-async function handsOutCancelled(world: World, ids: readonly string[], expected: readonly string[]) {
-  const reservations = await world.reserveAll();
-  assert.deepEqual(idsOf(reservations), ids);
-  assert.deepEqual(idsOf(reservations.filter((job) => !isToRun(job))), expected);
-  return reservations;
-}
-
-const ENDS = { cancelled, completed, failed };
-
-export const cancelCases: readonly CaseDefinition[] = [
-  ...cases(['reserve', 'control'], {
     async 'a ready job that is cancelled never runs, but its neighbours do'(world) {
       await world.push('a', 'b', 'c');
       await endsCancelled(world, 'b');
@@ -261,16 +212,37 @@ export const cancelCases: readonly CaseDefinition[] = [
       await world.handsOutToRun();
     },
   }),
-  ...cases(['reserve', 'delay', 'control'], {
-    async 'a delayed job that is cancelled never runs'(world) {
-      await world.pushLater('a', 60);
-      await world.pushLater('b', 60);
-      assert.match(await world.control.cancel('a'), /^(removed|marked)$/);
-      await world.advance(61);
-      assert.deepEqual(idsOf((await world.reserveAll()).filter(isToRun)), ['b']);
+  ...cases(['reserve', 'delay', 'renew', 'control'], {
+    async 'jobs in a paused queue do not set a time to look again'(world) {
+      await world.push('held', 'ready');
+      await world.reserveOne({ lease: 30 });
+      await world.pushLater('later', 60);
+      await world.pushLater('b', 300, world.secondQueue);
+      await world.control.pause(world.queue);
+      assert.equal((await world.reserve()).nextIn, Infinity);
+      const { nextIn } = await world.reserve({ queues: world.queues });
+      assert(nextIn > 280 && nextIn <= 300, `the other queue has a job in 300 s, not in ${nextIn} s`);
     },
   }),
   ...cases(['reserve', 'renew', 'control'], {
+    async 'running jobs can be renewed, given back and completed while their queue is paused'(world) {
+      const [a, b] = await world.holdAll(['a', 'b']);
+      await world.control.pause(world.queue);
+      assert.deepEqual(await world.connection.renew!([a, b], 600), ['renewed', 'renewed']);
+      const { results, reply } = await world.exchange([completed(a), released(b)], 5);
+      assert.deepEqual(results, ['settled', 'settled']);
+      assert.deepEqual(reply.reservations, []);
+      await world.control.resume(world.queue);
+      await world.handsOut('b');
+    },
+    async 'a job whose lease ends in a paused queue is kept, and runs again after the pause'(world) {
+      await world.hold('a', 60);
+      await world.control.pause(world.queue);
+      await world.advance(61);
+      await world.handsOut();
+      await world.control.resume(world.queue);
+      assert.equal((await world.reserveOne()).counters.crashes, 1);
+    },
     async 'when another client cancels a running job, only that job is reported as cancelled by the next renewal'(
       world,
     ) {
@@ -294,6 +266,23 @@ export const cancelCases: readonly CaseDefinition[] = [
       const reservations = await handsOutCancelled(world, ['a', 'b'], ['a']);
       await world.loses(cancelled(stale));
       assert.deepEqual(await world.connection.renew!(reservations, 600), ['cancelled', 'renewed']);
+    },
+  }),
+  ...cases(['control'], {
+    async 'pausing and resuming report whether they changed anything, and paused queues are listed in order'(world) {
+      const { control } = world;
+      assert.deepEqual(await control.paused(), []);
+      assert.equal(await control.resume('b'), false);
+      for (const queue of ['b', 'c', 'a']) assert.equal(await control.pause(queue), true);
+      assert.equal(await control.pause('b'), false);
+      assert.deepEqual(await control.paused(), [{ queue: 'a' }, { queue: 'b' }, { queue: 'c' }]);
+      assert.equal(await control.resume('b'), true);
+      assert.equal(await control.resume('b'), false);
+      assert.deepEqual(await control.paused(), [{ queue: 'a' }, { queue: 'c' }]);
+    },
+    async 'pausing a queue does not list it among the queues pushed to'(world) {
+      await world.control.pause('never-pushed-to');
+      assert.deepEqual(await world.connection.queues.names(), []);
     },
   }),
   ...cases(['renew', 'control'], {

@@ -10,6 +10,16 @@ const MANY = 230;
 
 const distinctIn = (delay: Seconds): readonly Entry[] => [{ payload: probe('a'), delay, distinct: true }];
 
+/** Reserves like a worker: while there is no job, it waits as long as the store says. */
+async function firstJob(world: World, queues = [world.queue]) {
+  let within: number | undefined;
+  for (;;) {
+    const { reservations, nextIn } = await world.reserve({ queues, within });
+    if (reservations[0] !== undefined) return reservations[0];
+    within = Math.min(nextIn, 30);
+  }
+}
+
 export const delayCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'delay'], {
     async 'a delayed job is not handed out early, and the reply says when to look again'(world) {
@@ -58,6 +68,12 @@ export const delayCases: readonly CaseDefinition[] = [
       await world.handsOut();
       await world.advance(101);
       await world.handsOut('a');
+    },
+    async 'a waiting call brings a delayed job that another client pushed during the wait'(world) {
+      const job = firstJob(world);
+      await world.other.push(world.queue, [{ payload: probe('a'), delay: 0.1 }]);
+      await world.advance(0.1);
+      assert.equal(idOf(await world.soon(job, 'a delayed job')), 'a');
     },
   }),
   ...cases(['reserve', 'delay', 'renew'], {
@@ -154,19 +170,6 @@ export const delayCases: readonly CaseDefinition[] = [
       await world.holds({ ready: 1 }, world.secondQueue);
     },
   }),
-];
-
-/** Reserves like a worker: while there is no job, it waits as long as the store says. */
-async function firstJob(world: World, queues = [world.queue]) {
-  let within: number | undefined;
-  for (;;) {
-    const { reservations, nextIn } = await world.reserve({ queues, within });
-    if (reservations[0] !== undefined) return reservations[0];
-    within = Math.min(nextIn, 30);
-  }
-}
-
-export const waitCases: readonly CaseDefinition[] = [
   ...cases(['reserve'], {
     async 'a waiting call brings the job that another client pushes to any of its queues'(world) {
       const job = firstJob(world, world.queues);
@@ -226,14 +229,6 @@ export const waitCases: readonly CaseDefinition[] = [
       const { reservations } = await world.soon(wait, 'the end of an aborted wait');
       const job = reservations[0] ?? (await world.soon(firstJob(world), 'a job that the wait did not bring'));
       assert.equal(idOf(job), 'a');
-    },
-  }),
-  ...cases(['reserve', 'delay'], {
-    async 'a waiting call brings a delayed job that another client pushed during the wait'(world) {
-      const job = firstJob(world);
-      await world.other.push(world.queue, [{ payload: probe('a'), delay: 0.1 }]);
-      await world.advance(0.1);
-      assert.equal(idOf(await world.soon(job, 'a delayed job')), 'a');
     },
   }),
   ...cases(['reserve', 'failed'], {

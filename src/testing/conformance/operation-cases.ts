@@ -50,6 +50,13 @@ async function pushOnce(
   return typeof pushed === 'string' ? pushed : pushed[0]!;
 }
 
+/** Two ready jobs, one delayed, and one reserved for ten minutes. */
+async function fill(world: World): Promise<Reservation> {
+  await world.push('running', 'a', 'b');
+  await world.pushLater('later', 300);
+  return world.reserveOne();
+}
+
 export const operationCases: readonly CaseDefinition[] = [
   ...cases(['peek', 'reserve', 'delay', 'order'], {
     async 'a peek in pages shows all jobs of a state, in the order in which they become ready'(world) {
@@ -185,16 +192,6 @@ export const operationCases: readonly CaseDefinition[] = [
       await world.handsOut('e');
     },
   }),
-];
-
-/** Two ready jobs, one delayed, and one reserved for ten minutes. */
-async function fill(world: World): Promise<Reservation> {
-  await world.push('running', 'a', 'b');
-  await world.pushLater('later', 300);
-  return world.reserveOne();
-}
-
-export const inspectionCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'exactCounts', 'delay'], {
     async 'the jobs of a queue are counted by state'(world) {
       await fill(world);

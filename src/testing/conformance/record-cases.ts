@@ -10,6 +10,55 @@ const ids = (records: readonly StoreRecord[]): readonly string[] => records.map(
 
 const sum = (name: string, amounts: Readonly<Record<string, number>>, keep = 60) => ({ name, amounts, keep });
 
+const KIND = 'probe';
+
+function wakeOf(records: RecordStore): RecordWake {
+  assert(records.wake !== undefined, 'a driver with the capability wakes listeners for records');
+  return records.wake;
+}
+
+/** Waits for a record as the framework does: it looks whenever it is woken. */
+class Listener {
+  wakes = 0;
+  readonly #listening: Listening;
+  #woken: () => void = () => undefined;
+
+  constructor(wake: RecordWake, id: string) {
+    this.#listening = wake.listen(KIND, id, () => {
+      this.wakes += 1;
+      this.#woken();
+    });
+  }
+
+  async heard(): Promise<void> {
+    while (!this.#listening.isHeard) await this.next();
+  }
+
+  /** Resolves at the next wake-up. */
+  next(): Promise<void> {
+    return new Promise((resolve) => (this.#woken = resolve));
+  }
+
+  stop(): void {
+    this.#listening.stop();
+  }
+}
+
+async function listener(world: World, id: string): Promise<Listener> {
+  const own = new Listener(wakeOf(world.records), id);
+  await world.soon(own.heard(), 'the confirmation that the listener listens');
+  return own;
+}
+
+const otherPuts = (world: World, id: string): Promise<void> => wakeOf(world.otherRecords).put(record(id), 60);
+
+/** Asserts that a listener is woken when another client puts its record. */
+async function wakes(world: World, own: Listener, id: string): Promise<void> {
+  const woken = own.next();
+  await otherPuts(world, id);
+  await world.soon(woken, 'a wake-up by a record');
+}
+
 export const recordCases: readonly CaseDefinition[] = [
   ...cases(['records'], {
     async 'every client reads a record exactly as it was written'(world) {
@@ -109,58 +158,6 @@ export const recordCases: readonly CaseDefinition[] = [
       assert.deepEqual(await world.records.sums(['m1']), [{}]);
     },
   }),
-];
-
-const KIND = 'probe';
-
-function wakeOf(records: RecordStore): RecordWake {
-  assert(records.wake !== undefined, 'a driver with the capability wakes listeners for records');
-  return records.wake;
-}
-
-/** Waits for a record as the framework does: it looks whenever it is woken. */
-class Listener {
-  wakes = 0;
-  readonly #listening: Listening;
-  #woken: () => void = () => undefined;
-
-  constructor(wake: RecordWake, id: string) {
-    this.#listening = wake.listen(KIND, id, () => {
-      this.wakes += 1;
-      this.#woken();
-    });
-  }
-
-  async heard(): Promise<void> {
-    while (!this.#listening.isHeard) await this.next();
-  }
-
-  /** Resolves at the next wake-up. */
-  next(): Promise<void> {
-    return new Promise((resolve) => (this.#woken = resolve));
-  }
-
-  stop(): void {
-    this.#listening.stop();
-  }
-}
-
-async function listener(world: World, id: string): Promise<Listener> {
-  const own = new Listener(wakeOf(world.records), id);
-  await world.soon(own.heard(), 'the confirmation that the listener listens');
-  return own;
-}
-
-const otherPuts = (world: World, id: string): Promise<void> => wakeOf(world.otherRecords).put(record(id), 60);
-
-/** Asserts that a listener is woken when another client puts its record. */
-async function wakes(world: World, own: Listener, id: string): Promise<void> {
-  const woken = own.next();
-  await otherPuts(world, id);
-  await world.soon(woken, 'a wake-up by a record');
-}
-
-export const recordWakeCases: readonly CaseDefinition[] = [
   ...cases(['records', 'recordWake'], {
     async 'a listener is woken when another client puts its record, and finds it'(world) {
       await wakes(world, await listener(world, 'a'), 'a');

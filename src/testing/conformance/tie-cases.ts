@@ -40,6 +40,32 @@ const START = { until: 'start' } as const;
 const givingUp = (reservation: Reservation): Settlement =>
   ({ ...releasedForFree(reservation), frees: true }) as Settlement;
 
+interface Options extends Pick<Entry, 'delay' | 'dueAt'> {
+  readonly key?: string;
+  readonly longest?: Seconds;
+}
+
+/** A probe that waits for 30 seconds by default, and that another one with its key can replace until then. */
+function debounced(id: string, { key = 'one', longest, delay, dueAt }: Options = {}): Entry {
+  const ties = { debounce: { key: debounceKey('Probe', key, 'probes'), longest } };
+  const moment = dueAt === undefined ? { delay: delay ?? 30 } : { dueAt };
+  return { payload: withTies(probe(id), ties), ties, ...moment };
+}
+
+const free = 'queued';
+const replaces = (replaced: string): Pushed => ({ replaced });
+
+async function pushes(world: World, entries: readonly Entry[], results: readonly Pushed[], queue = world.queue) {
+  assert.deepEqual(await world.pushed(entries, queue), results);
+}
+
+/** Asserts that the queue holds exactly these jobs, all delayed, in this order. */
+async function waits(world: World, ...ids: readonly string[]): Promise<void> {
+  await world.holds({ delayed: ids.length });
+  if (world.connection.queues.peek)
+    assert.deepEqual(idsOf(await world.connection.queues.peek(world.queue, 'delayed', 100)), ids);
+}
+
 export const tieCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'keys'], {
     async 'a job whose unique key is held is refused, naming the holder, until the holder has completed'(world) {
@@ -251,35 +277,6 @@ export const tieCases: readonly CaseDefinition[] = [
       }
     },
   }),
-];
-
-interface Options extends Pick<Entry, 'delay' | 'dueAt'> {
-  readonly key?: string;
-  readonly longest?: Seconds;
-}
-
-/** A probe that waits for 30 seconds by default, and that another one with its key can replace until then. */
-function debounced(id: string, { key = 'one', longest, delay, dueAt }: Options = {}): Entry {
-  const ties = { debounce: { key: debounceKey('Probe', key, 'probes'), longest } };
-  const moment = dueAt === undefined ? { delay: delay ?? 30 } : { dueAt };
-  return { payload: withTies(probe(id), ties), ties, ...moment };
-}
-
-const free = 'queued';
-const replaces = (replaced: string): Pushed => ({ replaced });
-
-async function pushes(world: World, entries: readonly Entry[], results: readonly Pushed[], queue = world.queue) {
-  assert.deepEqual(await world.pushed(entries, queue), results);
-}
-
-/** Asserts that the queue holds exactly these jobs, all delayed, in this order. */
-async function waits(world: World, ...ids: readonly string[]): Promise<void> {
-  await world.holds({ delayed: ids.length });
-  if (world.connection.queues.peek)
-    assert.deepEqual(idsOf(await world.connection.queues.peek(world.queue, 'delayed', 100)), ids);
-}
-
-export const debounceCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'delay', 'keys'], {
     async 'a debounced job replaces the job waiting under its key and waits for its whole delay'(world) {
       await pushes(world, [debounced('a')], [free]);
