@@ -115,3 +115,8 @@ function distance(a: string, b: string, limit: number): number {
 function at(line: readonly number[], column: number): number {
   return line[column] ?? Infinity;
 }
+
+/** Quotes a text so that a shell takes it for one word, and expands no pattern in it. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

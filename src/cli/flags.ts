@@ -158,11 +158,6 @@ export function commandLineOf(given: object): string[] {
   });
 }
 
-/** Quotes a word for a shell: patterns must reach the command unexpanded. */
-export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
-}
-
 /** For commands that use the default connection, or all connections, if none is named. */
 export const CONNECTION = text('<name>', 'the connection to use instead of the default one');
 

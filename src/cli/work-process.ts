@@ -4,6 +4,7 @@ import type { QueueManager } from '../application/queue-manager';
 import { endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
 import { tagged, type Logger } from '../base/logger';
 import type { JobCounters, JobCounts } from '../operations/figures/job-counters';
+import { shellWord } from '../base/text';
 import { keepDeath } from '../operations/history/attempt';
 import { strangeQueuesRemark } from '../worker/companions';
 import { UNBORN } from '../worker/health';
@@ -21,7 +22,7 @@ import { processWorker, type Worker } from '../worker/worker';
 import { resolveWorkerOptions, type ResolvedWorkerOptions } from '../worker/worker-options';
 import { JOB_HEADINGS, jobRow, listedJobs, shortNamesRemark, type RegisteredJob } from './commands/classes';
 import { ExitCode, noJobs } from './errors';
-import { commandLineOf, quoted, WORK_FLAGS, workerOptions, type Flag, type WorkFlags } from './flags';
+import { commandLineOf, WORK_FLAGS, workerOptions, type Flag, type WorkFlags } from './flags';
 import { serveHealth } from './http-server';
 import { checkConnection, memoryRemark } from './named-queues';
 import { counted, formatTable } from './output';
@@ -273,7 +274,7 @@ function commandWith({ given, flags, connection: own }: Work, queues: readonly s
   // A supervisor gives its processes the remainder of --max-time.
   const processes = flags.processes === 1 ? undefined : flags.processes;
   const line = commandLineOf({ ...Object.fromEntries(shown), processes, maxTime: undefined, queue: queues });
-  return ['onqueue', 'work', ...(where === undefined ? [] : [where]), ...line.map(quoted)].join(' ');
+  return ['onqueue', 'work', ...(where === undefined ? [] : [where]), ...line.map(shellWord)].join(' ');
 }
 
 const INTERVAL: Milliseconds = 1000;

@@ -1,12 +1,12 @@
 /** `inspect`: everything known about one job. */
 import type { Milliseconds } from '../../base/clock';
-import { oneLine } from '../../base/text';
+import { oneLine, shellWord } from '../../base/text';
 import type { FoundJob } from '../../operations/found-job';
 import type { Attempt, SourceLines } from '../../operations/history/attempt';
 import { CHOSEN_FIELDS } from '../../payload/payload-text';
 import { isRecord } from '../../payload/values';
 import { defineCommand } from '../command';
-import { CONNECTION, quoted, text } from '../flags';
+import { CONNECTION, text } from '../flags';
 import { openConnection } from '../named-queues';
 import { agoText, momentText } from '../output';
 
@@ -34,13 +34,13 @@ export const inspect = defineCommand({
     const failure = job.state === 'failed' ? await manager.failed.get(id, { ...flags, queue: job.queue }) : undefined;
     output.result({ ...job, exception: failure?.exception });
     if (job.state === 'unknown' && job.history.length === 0) return call.fail(unknownText(job));
-    const where = flags.connection === undefined ? '' : ` --connection=${quoted(connection.name)}`;
+    const where = flags.connection === undefined ? '' : ` --connection=${shellWord(connection.name)}`;
     const now = session.surroundings.clock.now();
     output.facts(factsOf(job, now));
     if (typeof job.payload === 'string') output.line(`Payload     ${job.payload}`);
     for (const attempt of job.history) for (const line of attemptLines(attempt)) output.line(line);
     if (failure !== undefined) output.line(`\n${failure.exception}`);
-    const commands = NEXT[job.state].map(([command, why]) => `  onqueue ${command} ${quoted(id)}${where}  ${why}`);
+    const commands = NEXT[job.state].map(([command, why]) => `  onqueue ${command} ${shellWord(id)}${where}  ${why}`);
     if (commands.length > 0) output.line(['', ...commands].join('\n'));
   },
 });

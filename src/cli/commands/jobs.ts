@@ -1,14 +1,14 @@
 /** `jobs` and `cancel`: the jobs of a queue, and how to keep them from running. */
 import type { Milliseconds } from '../../base/clock';
-import { oneLine } from '../../base/text';
+import { oneLine, shellWord } from '../../base/text';
 import type { CancelResult } from '../../connections/contract';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import { JOB_STATES } from '../../operations/found-job';
 import type { JobState, ListedJob } from '../../operations/listed-job';
-import { defineCommand, type Call } from '../command';
-import { CONNECTION, LIMIT, LISTED, quoted, text, word, type Given, type ProjectFlags } from '../flags';
+import { type Call, defineCommand } from '../command';
+import { CONNECTION, type Given, LIMIT, LISTED, type ProjectFlags, text, word } from '../flags';
 import { openConnection } from '../named-queues';
-import { agoText, momentText, type Cell } from '../output';
+import { agoText, type Cell, momentText } from '../output';
 
 const FLAGS = {
   state: word<JobState>('<state>', JOB_STATES, 'ready, delayed, running or failed (default: ready)'),
@@ -45,7 +45,9 @@ export const jobs = defineCommand({
     if (found.jobs.length === 0 && manager.connectionNames().includes(queue) && queue !== connection.defaultQueue)
       output.note(`If you meant the connection: onqueue jobs --connection=${queue}`);
     if (found.next !== undefined && !output.isJson)
-      output.note(`There are more: --after=${quoted(found.next)} shows the next ones, a higher --limit more at once.`);
+      output.note(
+        `There are more: --after=${shellWord(found.next)} shows the next ones, a higher --limit more at once.`,
+      );
   },
 });
 

@@ -1,6 +1,7 @@
 /** The state of a job and what can be done about it, in a sentence each, with buttons and its facts. */
 import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
+import { shellWord } from '../../base/text';
 import type { FoundJob } from '../../operations/found-job';
 import { address } from '../addresses';
 import { SILENT } from '../health';
@@ -165,11 +166,6 @@ function hindrance({ job: { queue = '', connection }, isPaused, isWorked }: JobS
   if (isWorked !== false) return undefined;
   return html`<strong class="warn">No worker works on its queue.</strong> Start one:
     <code>npx onqueue work ${shellWord(connection)} --queue=${shellWord(queue)}</code>`;
-}
-
-/** Quotes the text so that a shell takes it for one word. */
-function shellWord(text: string): string {
-  return /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 function leaseText({ at }: FoundJob, now: Milliseconds): Html | undefined {
