@@ -97,7 +97,8 @@ export class QueueManager implements DispatchApplication {
   readonly outbox: Outbox = new Outbox();
   readonly commandHandlers = new Map<Class, Class>();
   /** A user's logger that throws must not change an outcome or a call to a store. */
-  readonly logger: GuardedLogger;
+  readonly logger: Logger;
+  readonly #guarded: GuardedLogger;
 
   readonly #environment: QueueEnvironment;
   readonly #connectors: Map<string, Connector>;
@@ -109,7 +110,7 @@ export class QueueManager implements DispatchApplication {
     () => this.#sources(),
     (loaded) => {
       for (const { connection, job } of this.routes.connections()) checkRoute(loaded, job, connection);
-      this.logger.target = loaded.configuration.logger ?? this.#environment.logger;
+      this.#guarded.target = loaded.configuration.logger ?? this.#environment.logger;
       if (loaded.configuration.metrics === false) this.observers.delete(this.counters);
       else this.observers.add(this.counters);
     },
@@ -121,7 +122,7 @@ export class QueueManager implements DispatchApplication {
   /** @param configuration default: the project's `onqueue.config.*` or the environment, loaded on first use */
   constructor(environment: QueueEnvironment, configuration?: Configuration) {
     this.#environment = checkedEnvironment(environment);
-    this.logger = new GuardedLogger(environment.logger);
+    this.logger = this.#guarded = new GuardedLogger(environment.logger);
     this.#errors = new ErrorReports(this.logger);
     this.clock = environment.clock ?? systemClock;
     this.random = environment.random ?? systemRandom;

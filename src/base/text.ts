@@ -25,6 +25,16 @@ export function isPlain(text: string): boolean {
   return ORDINARY.test(text) || !HARMFUL.test(text);
 }
 
+const LONGEST_NAME = 255;
+
+/** The rule for names, for errors. */
+export const NAME_RULE = `1 to ${LONGEST_NAME} characters, none of them a control character`;
+
+/** Whether a text may be a name or an id: those appear in log lines, lists and keys, whoever wrote them. */
+export function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME && isPlain(value);
+}
+
 /** For the middle of a line: harmful characters become escapes, and the text is cut after `longest` characters. */
 export function oneLine(text: string, longest = Infinity): string {
   const shown = text.length > longest ? `${text.slice(0, longest)}…` : text;

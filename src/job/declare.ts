@@ -5,6 +5,7 @@
  * A listener is a job: a hidden class under the listener's name carries the event, and has the listener as its handler. So all
  * that jobs can do, listeners can do too.
  */
+import { isName, NAME_RULE } from '../base/text';
 import { checkInjection, makeResolvable } from '../container/parameters';
 import { declaredIn, parentOf, privateMembers, type Class } from '../base/class';
 import { BUILT_IN, checkOwnName, registry, type JobDefinition, type JobRegistry } from './registry';
@@ -21,7 +22,6 @@ import {
 import type { JobOptions, ScheduleOptions } from './options';
 import { checkJobOptions, checkShared, checkTogether } from './resolve-options';
 import type { OnqueueError } from '../base/onqueue-error';
-import { isName, NAME_RULE } from './option-kinds';
 import type { Middleware, MiddlewareFunction } from './middleware';
 
 type Inherited = JobDefinition['options'];

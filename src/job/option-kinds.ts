@@ -1,8 +1,7 @@
-/** The kinds of option values: how each is checked, and what a run gets. Jobs and workers share them. With the rules for names. */
+/** The kinds of option values: how each is checked, and what a run gets. Jobs and workers share them. With the rule for names of queues. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { resolveBackoff, checkDelay, durationSeconds, type ResolvedBackoff } from './duration';
 import { invalidQueueName } from './errors';
-import { isPlain } from '../base/text';
 
 /** Where a value was given, for its errors. */
 export interface Place {
@@ -106,14 +105,4 @@ function problemOf(name: unknown, listed: string): string | undefined {
   if (name.startsWith(':')) return "do not begin it with ':', as Onqueue's own keys do";
   const reserved = RESERVED.exec(name);
   return reserved === null ? undefined : `'${reserved[0]}' is used by Onqueue's own keys; choose another name`;
-}
-
-const LONGEST_NAME = 255;
-
-/** The rule for names, for errors. */
-export const NAME_RULE = `1 to ${LONGEST_NAME} characters, none of them a control character`;
-
-/** Which texts may name a job or be its id: they appear in log lines, lists and keys, whoever wrote the payload. */
-export function isName(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME && isPlain(value);
 }

@@ -4,12 +4,11 @@
  *
  * A new option needs its line in `JobOptions`, its row in the table, and the code that acts on it.
  */
+import { isName, NAME_RULE } from '../base/text';
 import type { Milliseconds, Seconds } from '../base/clock';
 import { late } from '../base/late-parts';
 import { NO_BACKOFF, durationSeconds, type Backoff, type Delay, type Duration } from './duration';
 import {
-  isName,
-  NAME_RULE,
   backoff,
   count,
   countOrNoLimit,

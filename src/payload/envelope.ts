@@ -1,9 +1,9 @@
 /** Reads payloads: a job's name, its options, and the job itself, with the values that JSON cannot hold. */
+import { isName, NAME_RULE, oneLine } from '../base/text';
 import { isUtf8 } from 'node:buffer';
 import { classOf } from '../base/class';
 import type { JobDefinition, JobRegistry } from '../job/registry';
 import type { FailedLink, Occurrence } from '../job/job-context';
-import { isName, NAME_RULE } from '../job/option-kinds';
 import { NOTHING_CHOSEN, type ChosenOptions } from '../job/options';
 import { readChosen, BATCH_FIELD, HANDLER, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD } from './payload-text';
 import { READY_AT } from './uuid';
@@ -13,7 +13,6 @@ import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from './e
 import { isPlain, isRecord, checkMade, checkNesting, Limits, depthOf, locate } from './values';
 import { toInstance } from './mapping';
 import { NO_CHAIN, readCause, readChain, type Chain } from './chain';
-import { oneLine } from '../base/text';
 import { BUILT_INS } from './built-ins';
 
 /**

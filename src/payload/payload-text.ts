@@ -1,7 +1,7 @@
 /** Writes payloads: the text of one dispatched job. With the fields that say how the dispatch wants it to run: Laravel's, and some of our own. */
+import { isName } from '../base/text';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { JobDefinition } from '../job/registry';
-import { isName } from '../job/option-kinds';
 import {
   blankOptions,
   NOTHING_CHOSEN,

@@ -1,9 +1,9 @@
 /** When a schedule is due, at the times of a cron text in a time zone or at multiples of a span since 1970, and what happens to late and overlapping occurrences. */
+import { isName, NAME_RULE, nearest } from '../base/text';
 import { Cron } from 'croner';
 import type { Milliseconds, Seconds } from '../base/clock';
-import { nearest } from '../base/text';
 import { durationSeconds } from '../job/duration';
-import { isName, type Kind, membersOf, NAME_RULE, type Place } from '../job/option-kinds';
+import { membersOf, type Kind, type Place } from '../job/option-kinds';
 import type { MissedPolicy, OverlapPolicy, ScheduleOptions } from '../job/options';
 
 export interface Cadence {

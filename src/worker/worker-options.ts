@@ -4,11 +4,10 @@
  *
  * A new option needs a line in `WorkerOptions`, a row in the table, and code that acts on it.
  */
-import { nearest } from '../base/text';
+import { isName, nearest } from '../base/text';
 import { warnOfSeconds, type Backoff, type Duration } from '../job/duration';
 import { MEANT_IN_WORKER } from '../job/foreign-words';
 import {
-  isName,
   backoff,
   count,
   countOrNoLimit,
