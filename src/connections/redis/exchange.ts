@@ -208,7 +208,8 @@ export class ExchangeLane extends Lane<Exchange> {
       wanted ??= exchange.wanted;
       if (exchange.insists === true) insist = 'always';
     }
-    const asked = wanted && (this.#many?.of(wanted, sentAt.monotonic) ?? wanted.queues);
+    const many = wanted !== undefined && wanted.queues.length > FEW_QUEUES ? this.#many : undefined;
+    const asked = many?.of(wanted!, sentAt.monotonic) ?? wanted?.queues ?? [];
     const queues = [...new Set(asked)];
     const sources = queues.length;
     const { order, args } = outcomesOf(settlements, queues, names);
@@ -241,9 +242,7 @@ export class ExchangeLane extends Lane<Exchange> {
     const results = Array<SettleResult | undefined>(settlements.length).fill('settled');
     for (const place of news.lost ?? []) results[order[place - 1]!] = 'lost';
     let reply = replyOf(jobs, nextIn, now, news, queues, this.#forgotten);
-    if (this.#many !== undefined && wanted !== undefined) {
-      reply = this.#many.completed(reply, asked!, wanted, sentAt.monotonic);
-    }
+    if (many !== undefined) reply = many.completed(reply, asked, wanted!, sentAt.monotonic);
     for (const { queue } of reply.setAside) names.note(queue);
     // A settle cannot pass the news on; the next reserve does.
     if (wanted !== undefined) this.#forgotten = false;
@@ -332,7 +331,6 @@ class ManyQueues {
     { queues: all, limit }: Wanted,
     now: Milliseconds,
   ): ReserveReply {
-    if (all.length <= FEW_QUEUES) return reply;
     const { reservations, paused = [] } = reply;
     if (queues === all) [this.#all, this.#at, this.#paused] = [all, now, paused];
     this.#first = reservations.length < Math.min(limit, MOST_JOBS) ? -1 : all.indexOf(reservations[0]?.queue ?? '');
