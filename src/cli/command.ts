@@ -1,14 +1,14 @@
 /** How a command is declared and its command line is read: its name and help, its flags, and what it does. */
-import { Command, Help, Option, type ErrorOptions } from 'commander';
+import { Command, type ErrorOptions, Help, Option } from 'commander';
 import type { QueueManager } from '../application/queue-manager';
 import { nearest, oneLine } from '../base/text';
-import { isSuspiciouslyManySeconds, type Duration } from '../job/duration';
+import { type Duration, isSuspiciouslyManySeconds } from '../job/duration';
 import { EXIT_CODES_HELP, ExitCode } from './errors';
-import { flagName, PROJECT_FLAGS, valueOf, type Flag, type Flags, type Given, type ProjectFlags } from './flags';
+import { type Flag, flagName, type Flags, type Given, PROJECT_FLAGS, type ProjectFlags, valueOf } from './flags';
 import type { Output } from './output';
 import type { Session } from './session';
 
-export interface CommandText {
+interface CommandText {
   readonly name: string;
   readonly alias?: string;
   readonly summary: string;
@@ -20,14 +20,14 @@ export interface CommandText {
   readonly words?: readonly [usage: string, meaning: string];
 }
 
-export interface CommandDeclaration<Table> extends CommandText {
+interface CommandDeclaration<Table> extends CommandText {
   /** Added to `PROJECT_FLAGS`; a flag of the same name replaces the one there. */
   readonly flags?: Table;
   run(call: Call<Given<Table> & ProjectFlags>): Promise<void> | void;
 }
 
 /** Creates a command that prints to a session. */
-export type CommandOf = (session: Session) => Command;
+type CommandOf = (session: Session) => Command;
 
 /** One parsed command line. */
 export class Call<GivenFlags = object> {
@@ -263,12 +263,12 @@ const REMARKS: Readonly<Record<string, string>> = {
 };
 
 /** Our command for one of Laravel's, as a sentence. Undefined if it is none of these. */
-export function laravelHint(word: string): string | undefined {
+function laravelHint(word: string): string | undefined {
   if (!Object.hasOwn(COUNTERPARTS, word)) return undefined;
   return [`Did you mean ${COUNTERPARTS[word]}?`, REMARKS[word]].filter(Boolean).join(' ');
 }
 
 /** `work` for Laravel's `queue:work`. */
-export function withoutLaravelPrefix(word: string): string {
+function withoutLaravelPrefix(word: string): string {
   return word.replace(/^(queue|horizon):/, '');
 }

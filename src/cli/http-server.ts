@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { groupsOf } from '../base/collections';
 import type { JobCounts } from '../operations/figures/job-counters';
-import { jobMetrics, PROMETHEUS_TYPE, prometheusText, type Metric } from '../operations/figures/metrics';
+import { jobMetrics, type Metric, PROMETHEUS_TYPE, prometheusText } from '../operations/figures/metrics';
 import type { SupervisorHealth } from '../worker/supervisor/supervision';
 import { healthPortTaken } from './errors';
 import type { HealthFlags } from './flags';
@@ -16,14 +16,14 @@ export interface Answer {
   readonly type?: string | undefined;
 }
 
-export interface HttpServer {
+interface HttpServer {
   /** `http://127.0.0.1:9000` */
   readonly address: string;
   readonly port: number;
   close(): void;
 }
 
-export interface ServerPlace {
+interface ServerPlace {
   /** The flag for the port, for errors. */
   readonly flag: '--port' | '--health-port';
   readonly port: number | undefined;
@@ -63,7 +63,7 @@ export function listen(server: Server, { flag, port = 0, host = '127.0.0.1' }: S
   });
 }
 
-export interface Served {
+interface Served {
   readonly health: SupervisorHealth;
   /** Counts of all processes that worked here, including those that have ended. */
   readonly counts: readonly JobCounts[];

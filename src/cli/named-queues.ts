@@ -11,13 +11,13 @@ import { namesIn, type ProjectFlags } from './flags';
 /** The optional argument of commands that look at one connection. */
 export const CONNECTION_WORD = ['[connection]', 'a connection of the configuration (default: its default)'] as const;
 
-export interface QueueFlags extends ProjectFlags {
+interface QueueFlags extends ProjectFlags {
   readonly queue?: string | undefined;
   readonly all?: boolean | undefined;
 }
 
 /** What a command line names. */
-export interface Named {
+interface Named {
   readonly manager: QueueManager;
   readonly connection: QueueConnection;
   readonly driver: Connection;

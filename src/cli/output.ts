@@ -1,6 +1,6 @@
 /** What a command prints: results to standard output, the rest to standard error; how tables and moments look. */
 import type { Milliseconds } from '../base/clock';
-import { ConsoleLogger, type LogStream, type LogLevel } from '../base/logger';
+import { ConsoleLogger, type LogLevel, type LogStream } from '../base/logger';
 import { manyLines, oneLine, plainJson } from '../base/text';
 
 /** The parts of `process.stdout` and `process.stderr` that we need. */
@@ -125,7 +125,7 @@ const GAP = '  ';
 const NARROWEST = 12;
 
 /** How wide the last column may be in a terminal of this width. */
-export function roomForLast(headings: readonly string[], rows: Rows, width: number): number {
+function roomForLast(headings: readonly string[], rows: Rows, width: number): number {
   const others = columnWidths(headings, rows).slice(0, -1);
   return others.reduce((room, taken) => room - taken - GAP.length, width);
 }

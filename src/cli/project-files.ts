@@ -126,7 +126,7 @@ function stampOf(file: string): Milliseconds | undefined {
   return statSync(file, { throwIfNoEntry: false })?.mtimeMs;
 }
 
-export interface InstalledPackage {
+interface InstalledPackage {
   readonly version: string;
   readonly folder: string;
 }

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import type { QueueManager } from '../application/queue-manager';
 import type { Clock, Milliseconds } from '../base/clock';
-import { ConsoleLogger, usualFormat, tagged, type LogFormat, type Logger } from '../base/logger';
+import { ConsoleLogger, type LogFormat, type Logger, tagged, usualFormat } from '../base/logger';
 import { oneLine } from '../base/text';
 import type { Connectors } from '../connections/driver';
 import type { WatchUncaught } from '../worker/uncaught';
@@ -45,7 +45,7 @@ export interface Surroundings {
   readonly exit: (code: number) => void;
 }
 
-export interface Channel {
+interface Channel {
   tell(message: object): void;
   /** Returns the function that stops listening. */
   hear(callback: (message: unknown) => void): () => void;

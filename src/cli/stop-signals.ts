@@ -81,7 +81,7 @@ export function stopped({ onStopSignal, onDeserted }: Surroundings): Promise<voi
 
 const LOOK_EVERY: Milliseconds = 1000;
 
-export interface DesertedWatchSettings {
+interface DesertedWatchSettings {
   readonly environment: Readonly<NodeJS.ProcessEnv>;
   readonly clock?: Clock | undefined;
   /** The current parent of this process; it changes when the starter has gone. */

@@ -2,27 +2,27 @@
 import { hostname } from 'node:os';
 import type { QueueManager } from '../application/queue-manager';
 import { endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
-import { tagged, type Logger } from '../base/logger';
-import type { JobCounters, JobCounts } from '../operations/figures/job-counters';
+import { type Logger, tagged } from '../base/logger';
 import { shellWord } from '../base/text';
+import type { JobCounters, JobCounts } from '../operations/figures/job-counters';
 import { keepDeath } from '../operations/history/attempt';
 import { strangeQueuesRemark } from '../worker/companions';
 import { UNBORN } from '../worker/health';
 import type { StopReason } from '../worker/stop';
 import {
-  isDeathReport,
-  isEndOrder,
-  unsupervisedHealth,
   type HealthReport,
   type HeldJob,
+  isDeathReport,
+  isEndOrder,
   type SeenDeath,
   type SupervisorHealth,
+  unsupervisedHealth,
 } from '../worker/supervisor/supervision';
 import { processWorker, type Worker } from '../worker/worker';
-import { resolveWorkerOptions, type ResolvedWorkerOptions } from '../worker/worker-options';
-import { JOB_HEADINGS, jobRow, listedJobs, shortNamesRemark, type RegisteredJob } from './commands/classes';
+import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/worker-options';
+import { JOB_HEADINGS, jobRow, listedJobs, type RegisteredJob, shortNamesRemark } from './commands/classes';
 import { ExitCode, noJobs } from './errors';
-import { commandLineOf, WORK_FLAGS, workerOptions, type Flag, type WorkFlags } from './flags';
+import { commandLineOf, type Flag, WORK_FLAGS, workerOptions, type WorkFlags } from './flags';
 import { serveHealth } from './http-server';
 import { checkConnection, memoryRemark } from './named-queues';
 import { counted, formatTable } from './output';
@@ -202,12 +202,7 @@ export class WorkProcess {
 }
 
 /** What `work` prints at its start: the store, the queues, the registered jobs, and warnings about them. */
-export function printOpening(
-  session: Session,
-  manager: QueueManager,
-  given: string | undefined,
-  flags: WorkFlags,
-): void {
+function printOpening(session: Session, manager: QueueManager, given: string | undefined, flags: WorkFlags): void {
   const { name: connection, driver, address } = manager.driver(given);
   const options = resolveWorkerOptions(workerOptions(given, flags));
   const queues = options.queues?.map((queue) => queue.name) ?? [manager.settings(connection).queue];
@@ -286,7 +281,7 @@ const LEAST_INTERVAL: Milliseconds = 100;
 const NAMED = 10;
 
 /** The link to the supervisor that started this process: reports the worker's health, and exits when told to. */
-export class SupervisorLink {
+class SupervisorLink {
   readonly #surroundings: Surroundings;
   readonly #worker: Worker;
   readonly #counters: JobCounters;

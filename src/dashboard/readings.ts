@@ -1,5 +1,4 @@
 /** What pages read, once for all viewers, and what they do about errors that must not hide everything else. */
-import type { QueueManager } from '../application/queue-manager';
 import type { Clock, Milliseconds } from '../base/clock';
 import { Recent } from '../base/collections';
 import { OnqueueError } from '../base/onqueue-error';

@@ -63,22 +63,22 @@ function valuesOf({ program, session }: Call, line: string): (name: ValueName) =
   };
 }
 
-export interface Candidate {
+interface Candidate {
   readonly word: string;
   readonly about: string;
 }
 
 /** What a value is called on a command line: `connection` for `--connection` or `[connection]`, `job` for `--name <job>`. */
-export type ValueName = string;
+type ValueName = string;
 
 /** Returns the values of that name; empty if nobody knows them. */
-export type Values = (name: ValueName) => Promise<readonly string[]>;
+type Values = (name: ValueName) => Promise<readonly string[]>;
 
 /** Characters that no shell interprets. Other names are not offered, because the shell would read them differently. */
 const HARMLESS = /^[\p{L}\p{N}_.,:/@%+][\p{L}\p{N}_.,:/@%+-]*$/u;
 
 /** @param line up to the cursor, with the name of the program @param folder where files are looked for */
-export async function candidatesFor(
+async function candidatesFor(
   program: Command,
   line: string,
   values: Values,
@@ -123,7 +123,7 @@ export async function candidatesFor(
 }
 
 /** The values given for a flag on the line. */
-export function givenOn(line: string, flag: string): string[] {
+function givenOn(line: string, flag: string): string[] {
   const words = wordsIn(line);
   return words.flatMap((word, place) => {
     if (word === flag) return words.slice(place + 1, place + 2);

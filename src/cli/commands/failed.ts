@@ -3,11 +3,11 @@ import { ambiguousFailedJob, failedJobsOutOfReach } from '../../application/fail
 import type { FailedFilter, FailedJob } from '../../application/failed/failed-filter';
 import type { QueueManager } from '../../application/queue-manager';
 import type { ChainedJob } from '../../job/job-context';
-import { defineCommand, type Call } from '../command';
+import { type Call, defineCommand } from '../command';
 import { errorText, invalidOption } from '../errors';
-import { LIMIT, LISTED, on, text, time, type Flag, type Given, type ProjectFlags } from '../flags';
+import { type Flag, type Given, LIMIT, LISTED, on, type ProjectFlags, text, time } from '../flags';
 import { openKeeping } from '../named-queues';
-import { counted, momentText, type Cell, type Output } from '../output';
+import { type Cell, counted, momentText, type Output } from '../output';
 import { fromLeft, showingProgress } from '../progress';
 
 export const FILTER_FLAGS = {
@@ -86,7 +86,7 @@ function followersText(chain: readonly ChainedJob[]): string {
 }
 
 /** @param isOfOneBatch whether all jobs are in one batch, so that the list need not name it */
-export function listFailed(output: Output, jobs: readonly FailedJob[], isOfOneBatch: boolean): void {
+function listFailed(output: Output, jobs: readonly FailedJob[], isOfOneBatch: boolean): void {
   // Omits columns whose cells are all equal.
   const from = columnIf(new Set(jobs.map((job) => job.connection)).size > 1);
   const within = columnIf(!isOfOneBatch && jobs.some((job) => job.batch !== undefined));
@@ -167,7 +167,7 @@ async function retryAt(call: Call<FailedFlags>, { failed }: QueueManager, places
 }
 
 /** A section of the list. */
-export interface Places {
+interface Places {
   readonly offset: number;
   readonly limit: number;
 }
@@ -189,14 +189,14 @@ export function checkChoice(call: Call<FailedFlags>, ids: readonly string[]): vo
 }
 
 /** With an id, flags may only say where the job failed. */
-export function checkPlace(call: Call<FailedFlags>): void {
+function checkPlace(call: Call<FailedFlags>): void {
   const { name, batch, error, olderThan } = call.flags;
   const isChosen = [name, batch, error, olderThan].some((value) => value !== undefined);
   if (isChosen) call.refuse('give either ids or flags that choose jobs, not both.');
 }
 
 /** The matching jobs, newest first. Names connections that cannot be reached. */
-export function chosenJobs(
+function chosenJobs(
   call: Call,
   { failed }: QueueManager,
   filter: FailedFilter | undefined,

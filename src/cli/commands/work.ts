@@ -65,7 +65,7 @@ function refuseIdleFlags({ processes, recycle, healthPort, healthHost, once }: W
 }
 
 /** `work` as a supervisor: keeps processes running that run the jobs, and loads neither jobs nor drivers itself. */
-export async function supervise(session: Session, connection: string | undefined, flags: WorkFlags): Promise<void> {
+async function supervise(session: Session, connection: string | undefined, flags: WorkFlags): Promise<void> {
   const { fork, clock } = session.surroundings;
   const { grace, maxTime } = resolveWorkerOptions(workerOptions(connection, flags));
   const { processes = 1, recycle = 0, healthPort, healthHost: _host, supervisor: _supervisor, ...others } = flags;

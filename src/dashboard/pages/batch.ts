@@ -102,7 +102,7 @@ function facts(found: Batch, { now }: PageContext): Html | undefined {
   ]);
 }
 
-export interface FailedMember extends ListedJob {
+interface FailedMember extends ListedJob {
   /** Jobs behind it in its chain, which were skipped. */
   readonly behind: number;
 }

@@ -171,7 +171,7 @@ function jobRow(job: FailedJob, { now, viewer }: PageContext): Html {
 }
 
 /** Groups failed jobs whose errors say the same about different things. */
-export interface ErrorGroup {
+interface ErrorGroup {
   readonly name: string;
   /** What the errors have in common: a text in the first line of each. */
   readonly error: string;

@@ -2,7 +2,7 @@
 import type { Milliseconds } from '../../base/clock';
 import { isStoreAway } from '../../connections/errors';
 import type { Batch } from '../../dispatch/batch/batch';
-import { JOB_STATES, type FoundJob } from '../../operations/found-job';
+import { type FoundJob, JOB_STATES } from '../../operations/found-job';
 import type { ListedJob } from '../../operations/listed-job';
 import type { Snapshot } from '../../operations/snapshot';
 import { address } from '../addresses';
@@ -12,7 +12,7 @@ import { jobLink } from '../parts/links';
 import { table } from '../parts/table';
 import { counted, moment, numberText } from '../parts/text';
 import { isIncapable, readEach, readOr, schedulesOf, snapshotOf } from '../readings';
-import { further, LONGEST_TEXT, Pattern, scan, wantedIn, type Match, type Scan, type Wanted } from '../scan';
+import { further, LONGEST_TEXT, type Match, Pattern, scan, type Scan, type Wanted, wantedIn } from '../scan';
 import type { Page, PageContext } from '../view';
 
 export const search: Page = async (context) => {
@@ -204,7 +204,7 @@ function extent(scan: Scan, wanted: Wanted): Html {
 }
 
 /** Things with exactly this id, or with this text in their name: found without searching all jobs. */
-export interface Known {
+interface Known {
   readonly kind: 'job' | 'batch' | 'queue' | 'schedule' | 'class';
   /** The id of a job, or of a batch without a name. */
   readonly name: string;

@@ -46,7 +46,7 @@ export function idFact(id: string): Fact {
 }
 
 /** The few numbers that matter most. */
-export interface KeyNumber {
+interface KeyNumber {
   readonly label: string;
   readonly value: string | number;
   readonly tone?: 'good' | 'warn' | 'bad' | false | undefined;
