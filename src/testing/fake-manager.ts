@@ -24,12 +24,12 @@ import type {
 } from '../connections/contract';
 import type { Connectors } from '../connections/driver';
 import { entriesFor } from '../connections/entries';
-import { MemoryConnection } from '../connections/memory/memory-connection';
-import { entryOf, MemoryStore } from '../connections/memory/memory-store';
-import { SyncConnection } from '../connections/sync/sync-connection';
-import { type Container, type Stub, withStubs } from '../container/scope';
+import { MemoryConnection } from '../connections/memory/connection';
+import { entryOf, MemoryStore } from '../connections/memory/store';
+import { SyncConnection } from '../connections/sync/connection';
+import { withStubs, type Container, type Stub } from '../container/scope';
 import { Outbox } from '../dispatch/pending-dispatch';
-import { type Target, targetWithin } from '../dispatch/send';
+import { targetWithin, type Target } from '../dispatch/send';
 import { definitionOfClass } from '../job/instance';
 import { BUILT_IN, registry } from '../job/registry';
 import { envelopeIn } from '../payload/envelope';

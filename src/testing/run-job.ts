@@ -1,6 +1,6 @@
 /** Runs one job as a worker would, without a queue. */
 import { defaultManager } from '../application/default-manager';
-import { MemoryStore } from '../connections/memory/memory-store';
+import { MemoryStore } from '../connections/memory/store';
 import type { Stub } from '../container/scope';
 import type { Batch } from '../dispatch/batch/batch';
 import type { HandleResult } from '../job/job';
@@ -8,12 +8,12 @@ import type { JobInstance } from '../job/registry';
 import { noCounters, withCounters } from '../payload/counters';
 import { uuidv7 } from '../payload/uuid';
 import { Executor } from '../worker/run';
-import { type Outcome, RunningJob } from '../worker/running-job';
+import { RunningJob, type Outcome } from '../worker/running-job';
 import { keepEndOf } from '../worker/settler';
 import { executorSettings, jobRun, type JobRun, type WorkerFlags } from './drain';
 import { FakeConnection, FakedJobs, FakeManager } from './fake-manager';
 import { activeFake } from './fake-queue';
-import { batchedJob, type BatchedJob, BatchLog, PushLog } from './pushes';
+import { batchedJob, BatchLog, PushLog, type BatchedJob } from './pushes';
 import { TestClock } from './test-clock';
 import { checkRunJobOptions } from './test-options';
 

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MemoryConnection } from '../../src/connections/memory/memory-connection';
-import { MemoryStore } from '../../src/connections/memory/memory-store';
+import { MemoryConnection } from '../../src/connections/memory/connection';
+import { MemoryStore } from '../../src/connections/memory/store';
 import { Job } from '../../src/job/job';
 import type { Connector, ConnectorContext, Connectors } from '../../src/connections/driver';
 import { QueueManager } from '../../src/application/queue-manager';

@@ -1,6 +1,6 @@
 /** The commands for failed jobs: `failed`, `retry`, `forget`, `flush`, `prune`. */
 import { unconfirmed } from '../../src/cli/errors';
-import { MemoryFailedStore } from '../../src/connections/memory/memory-failed-store';
+import { MemoryFailedStore } from '../../src/connections/memory/kept';
 import { Gate, until } from '../support/application';
 import { CommandKit } from './kit/command-kit';
 

@@ -1,4 +1,4 @@
-import { MemoryFailedStore } from '../../src/connections/memory/memory-failed-store';
+import { MemoryFailedStore } from '../../src/connections/memory/kept';
 import { CommandKit } from './kit/command-kit';
 
 let kit: CommandKit;

@@ -1,5 +1,5 @@
 /** How long commands show their progress. */
-import type { MemoryConnection } from '../../src/connections/memory/memory-connection';
+import type { MemoryConnection } from '../../src/connections/memory/connection';
 import { fromLeft, Pace, progressLine, withoutTotal } from '../../src/cli/progress';
 import { visibleWidth } from '../../src/cli/output';
 import { TestClock } from '../../src/testing/test-clock';

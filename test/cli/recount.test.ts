@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { systemClock } from '../../src/base/clock';
-import { connectDatabase } from '../../src/connections/sql/database-connection';
+import { connectDatabase } from '../../src/connections/sql/opening';
 import { begin } from '../connections/sql/server/batches';
 import { silent } from '../connections/sql/open-database';
 import { CommandKit } from './kit/command-kit';

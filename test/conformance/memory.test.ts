@@ -1,7 +1,6 @@
 import { systemClock } from '../../src/base/clock';
-import { connectMemory } from '../../src/connections/memory/memory-connection';
-import { conformance } from '../../src/testing/conformance';
-import type { ConformanceHarness } from '../../src/testing/conformance';
+import { connectMemory } from '../../src/connections/memory/connection';
+import { conformance, type ConformanceHarness } from '../../src/testing/conformance';
 import { TestClock } from '../../src/testing/test-clock';
 
 async function openMemory(): Promise<ConformanceHarness> {

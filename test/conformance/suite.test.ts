@@ -1,5 +1,5 @@
 /** The suite must fail broken drivers: each driver here breaks one promise of a good one. */
-import { connectMemory, type MemoryConnection } from '../../src/connections/memory/memory-connection';
+import { connectMemory, type MemoryConnection } from '../../src/connections/memory/connection';
 import type {
   Connection,
   Entry,

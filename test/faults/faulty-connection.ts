@@ -1,6 +1,6 @@
 /** A real connection whose calls a test can reject, hold back, or carry out without an answer. */
 import type { Configuration } from '../../src/application/configuration/configuration';
-import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { connectMemory } from '../../src/connections/memory/connection';
 import type { Connection, Settlement, Wanted } from '../../src/connections/contract';
 import { testApplication, type TestApplication } from '../support/application';
 

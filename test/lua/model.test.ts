@@ -1,6 +1,6 @@
 import * as fc from '../support/properties';
-import { MemoryConnection } from '../../src/connections/memory/memory-connection';
-import { MemoryStore } from '../../src/connections/memory/memory-store';
+import { MemoryConnection } from '../../src/connections/memory/connection';
+import { MemoryStore } from '../../src/connections/memory/store';
 import { afterFailedAttempt, afterFreeRelease, afterRetry, withCounters } from '../../src/payload/counters';
 import type { Connection, Entry, Reservation, Settlement } from '../../src/connections/contract';
 import { givenBack } from '../../src/connections/kit/connection';

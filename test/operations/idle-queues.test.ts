@@ -1,4 +1,4 @@
-import { MemoryStore } from '../../src/connections/memory/memory-store';
+import { MemoryStore } from '../../src/connections/memory/store';
 import type { Connection } from '../../src/connections/contract';
 import { forgetIdleQueues } from '../../src/operations/figures/queue-sampler';
 import { Job } from '../../src/job/job';

@@ -1,7 +1,7 @@
 import { QueueManager } from '../../src/application/queue-manager';
 import { silentLogger } from '../../src/base/logger';
 import { builtInConnectors } from '../../src/connections/built-in';
-import type { MemoryConnection } from '../../src/connections/memory/memory-connection';
+import type { MemoryConnection } from '../../src/connections/memory/connection';
 import type { BusyEvent } from '../../src/job/hooks';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';

@@ -1,9 +1,9 @@
 /** Waiting for a job that another process runs: the store announces its end, or a look finds it. */
-import { MemoryStore } from '../../src/connections/memory/memory-store';
+import { MemoryStore } from '../../src/connections/memory/store';
 import type { Connection, Reservation } from '../../src/connections/contract';
-import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { connectMemory } from '../../src/connections/memory/connection';
 import { Job } from '../../src/job/job';
-import { elapse, testApplication, type TestApplication, until } from '../support/application';
+import { elapse, testApplication, until, type TestApplication } from '../support/application';
 import { reserveFrom, settleIn } from '../support/exchange';
 
 @Job({ keepResult: '1h' })

@@ -159,7 +159,7 @@ describe('the packed package', () => {
     const project = projectWith({
       'main.cjs': `
         const { dirname, join } = require('node:path');
-        const stores = ['redis/connection', 'sql/thread-store', 'sqs/thread-store'];
+        const stores = ['redis/connection', 'sql/opening', 'sqs/connection'];
         for (const store of stores) require(join(dirname(require.resolve('onqueue')), 'connections', store));
         console.log(Object.keys(require.cache).filter((file) => /tsyringe|reflect-metadata|dist.container/.test(file)));
       `,

@@ -2,8 +2,8 @@
 import { QueueManager } from '../../src/application/queue-manager';
 import { builtInConnectors } from '../../src/connections/built-in';
 import type { Connection } from '../../src/connections/contract';
-import { MemoryConnection } from '../../src/connections/memory/memory-connection';
-import { MemoryStore } from '../../src/connections/memory/memory-store';
+import { MemoryConnection } from '../../src/connections/memory/connection';
+import { MemoryStore } from '../../src/connections/memory/store';
 import { Job } from '../../src/job/job';
 import type { PendingSchedule } from '../../src/schedule/schedule';
 import { TestClock } from '../../src/testing/test-clock';

@@ -1,7 +1,7 @@
 /** Processes that keep schedules send what is due: once, on time, whatever happens to the others. */
 import '../../src/composition';
 import type { QueueManager } from '../../src/application/queue-manager';
-import { MemoryConnection } from '../../src/connections/memory/memory-connection';
+import { MemoryConnection } from '../../src/connections/memory/connection';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import { elapse, testApplication, until } from '../support/application';

@@ -1,7 +1,7 @@
 /** Jobs that an earlier release has left behind do not silence their schedules. */
 import '../../src/composition';
 import type { PendingSchedule } from '../../src/schedule/schedule';
-import { MemoryConnection } from '../../src/connections/memory/memory-connection';
+import { MemoryConnection } from '../../src/connections/memory/connection';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import { elapse, until } from '../support/application';

@@ -1,7 +1,7 @@
 /** An application whose memory connections record each push, and can be told to fail one. */
 import { builtInConnectors } from '../../src/connections/built-in';
-import { MemoryConnection } from '../../src/connections/memory/memory-connection';
-import { MemoryStore } from '../../src/connections/memory/memory-store';
+import { MemoryConnection } from '../../src/connections/memory/connection';
+import { MemoryStore } from '../../src/connections/memory/store';
 import type { Configuration } from '../../src/application/configuration/configuration';
 import type { Entry, Pushed } from '../../src/connections/contract';
 import { QueueManager, type QueueEnvironment } from '../../src/application/queue-manager';

@@ -1,9 +1,9 @@
 import type { Connection } from '../../src/connections/contract';
 import { QueueUnavailableError } from '../../src/connections/errors';
-import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { connectMemory } from '../../src/connections/memory/connection';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
-import { type TestApplication, testApplication } from '../support/application';
+import { testApplication, type TestApplication } from '../support/application';
 
 @Job()
 class Step extends Job {

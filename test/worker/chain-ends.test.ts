@@ -2,7 +2,7 @@
 import { Job } from '../../src/job/job';
 import type { ConnectionConfig } from '../../src/connections/driver';
 import { QueueUnavailableError } from '../../src/connections/errors';
-import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { connectMemory } from '../../src/connections/memory/connection';
 import type { Connection, Settlement } from '../../src/connections/contract';
 import { Transaction } from '../../src/dispatch/transaction';
 import { noCounters, withCounters } from '../../src/payload/counters';

@@ -1,7 +1,7 @@
 import { ALL_CAPABLE, type Connectors } from '../../src/connections/driver';
 import { builtInConnectors } from '../../src/connections/built-in';
-import { MemoryConnection } from '../../src/connections/memory/memory-connection';
-import { MemoryStore } from '../../src/connections/memory/memory-store';
+import { MemoryConnection } from '../../src/connections/memory/connection';
+import { MemoryStore } from '../../src/connections/memory/store';
 import { JobBus } from '../../src/dispatch/bus';
 import { QueueManager } from '../../src/application/queue-manager';
 import type { QueuedEvent } from '../../src/job/hooks';

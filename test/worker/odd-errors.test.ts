@@ -1,4 +1,4 @@
-import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { connectMemory } from '../../src/connections/memory/connection';
 import { Job } from '../../src/job/job';
 import { ConsoleLogger } from '../../src/base/logger';
 import { readCounters } from '../../src/payload/counters';

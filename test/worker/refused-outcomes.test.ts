@@ -1,7 +1,7 @@
 import { noFailedStore } from '../../src/application/failed/errors';
 import type { FailedStore } from '../../src/connections/failed-store';
 import { Job } from '../../src/job/job';
-import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { connectMemory } from '../../src/connections/memory/connection';
 import type { Connection, Settlement } from '../../src/connections/contract';
 import { QueueUnavailableError } from '../../src/connections/errors';
 import { Worker } from '../../src/worker/worker';

@@ -1,5 +1,5 @@
-import { MemoryConnection } from '../../src/connections/memory/memory-connection';
-import { MemoryStore } from '../../src/connections/memory/memory-store';
+import { MemoryConnection } from '../../src/connections/memory/connection';
+import { MemoryStore } from '../../src/connections/memory/store';
 import { JobBus } from '../../src/dispatch/bus';
 import { Job } from '../../src/job/job';
 import { JobRegistry } from '../../src/job/registry';

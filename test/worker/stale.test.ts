@@ -1,9 +1,9 @@
 /** Workers that were frozen: their jobs may have been handed to another worker without their knowledge. */
-import { connectMemory, type MemoryConnection } from '../../src/connections/memory/memory-connection';
+import { connectMemory, type MemoryConnection } from '../../src/connections/memory/connection';
 import { Job } from '../../src/job/job';
 import type { Connection, Reservation } from '../../src/connections/contract';
 import { Worker } from '../../src/worker/worker';
-import { Gate, testApplication, type TestApplication, until } from '../support/application';
+import { Gate, testApplication, until, type TestApplication } from '../support/application';
 import { reserveFrom, settleIn } from '../support/exchange';
 
 let application: TestApplication;

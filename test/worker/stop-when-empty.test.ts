@@ -1,5 +1,5 @@
 /** Workers that stop when no job is ready, or none is left, even on stores whose counts are estimates. */
-import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { connectMemory } from '../../src/connections/memory/connection';
 import { Job } from '../../src/job/job';
 import type { Connection } from '../../src/connections/contract';
 import { Worker } from '../../src/worker/worker';

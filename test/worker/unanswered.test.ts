@@ -1,4 +1,4 @@
-import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { connectMemory } from '../../src/connections/memory/connection';
 import { Job } from '../../src/job/job';
 import type { Connection, ReserveReply, Settlement, SettleResult, Wanted } from '../../src/connections/contract';
 import { NOTHING, settledThen } from '../../src/connections/kit/connection';

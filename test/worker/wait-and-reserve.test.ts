@@ -1,6 +1,6 @@
 import type { MemoryConfig } from '../../src/connections/memory/driver';
 import type { Connector } from '../../src/connections/driver';
-import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { connectMemory } from '../../src/connections/memory/connection';
 import type { Connection, Wanted } from '../../src/connections/contract';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';

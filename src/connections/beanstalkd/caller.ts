@@ -12,8 +12,7 @@ import {
 } from '../kit/caller';
 import { isOlder } from '../kit/requirements';
 import { beanstalkdReply, beanstalkdVersion } from './errors';
-import { Link, LinkEnded, type Command, type Place } from './link';
-import type { Fields, Reply } from './protocol';
+import { Link, LinkEnded, type Command, type Place, type Fields, type Reply } from './link';
 
 /** The oldest version that this driver supports. */
 const NEEDED_VERSION = '1.10';

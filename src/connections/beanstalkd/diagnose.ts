@@ -2,7 +2,7 @@
 import type { Diagnosis } from '../contract';
 import { latencyOf } from '../kit/requirements';
 import type { BeanstalkdCaller } from './caller';
-import { fieldsOf, type Fields } from './protocol';
+import { fieldsOf, type Fields } from './link';
 
 export async function diagnoseBeanstalkd(caller: BeanstalkdCaller, maxPayload: number): Promise<readonly Diagnosis[]> {
   const ask = () => caller.call(() => ['stats'], { consequence: 'its state was not read', repeatable: true });

@@ -41,7 +41,7 @@ export const beanstalkdDriver: Driver<BeanstalkdConfig> = {
   // A job keeps the place of its age, whether it was delayed or released, and the server shows only the first of a state.
   stores: { beanstalkd: JOBS_ALONE },
   connect: (config, context) => {
-    const { BeanstalkdConnection } = require('./beanstalkd-connection') as typeof import('./beanstalkd-connection');
+    const { BeanstalkdConnection } = require('./connection') as typeof import('./connection');
     return new BeanstalkdConnection(config, context);
   },
 };

@@ -34,7 +34,7 @@ export const failoverDriver: Driver<FailoverConfig> = {
   // At best this is a longer list, and at worst one without an end.
   noMember: 'is a failover itself; name its connections here',
   connect: ({ connections }, context) => {
-    const { FailoverConnection } = require('./failover-connection') as typeof import('./failover-connection');
+    const { FailoverConnection } = require('./connection') as typeof import('./connection');
     return new FailoverConnection(connections, context);
   },
 };

@@ -20,5 +20,5 @@ export const memoryDriver: Driver<MemoryConfig> = {
   keys: { ...COMMON_KEYS, ...LEASE_KEY },
   stores: { memory: { capabilities: ALL_CAPABLE, lacks: ['transactions'] } },
   connect: (config, context) =>
-    (require('./memory-connection') as typeof import('./memory-connection')).connectMemory(config, context),
+    (require('./connection') as typeof import('./connection')).connectMemory(config, context),
 };

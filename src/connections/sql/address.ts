@@ -1,10 +1,17 @@
 /**
- * Checks the address of a database server: its password, and options that the client would ignore without a word, so that
+ * The address of tables: of their server, checked before a client does it, their names in it, and both for another thread.
+ *
+ * The address of a server is checked for its password, and options that the client would ignore without a word, so that
  * what was to be encrypted would not be.
  */
 import { address } from '../../application/configuration/configuration-values';
 import type { Check } from '../driver';
 import { masked, problemOfAddress } from '../kit/requirements';
+import { badTableName } from './errors';
+import type { DatabaseConfig } from './driver';
+import { threadModule } from '../../base/environment';
+import type { ThreadAccess } from '../contract';
+import type { OpenContext } from './opening';
 
 const EXAMPLES =
   'sqlite:./onqueue.sqlite, postgres://user:password@host:5432/database or mysql://user:password@host:3306/database';
@@ -65,4 +72,73 @@ export function parsed(value: string): unknown {
 export function schemaIn(given: string | undefined): string | undefined {
   const encoded = /[?&]schema=([^&#]+)/.exec(given ?? '')?.[1];
   return encoded === undefined ? undefined : decodeURIComponent(encoded.replaceAll('+', ' '));
+}
+
+export interface TableNames {
+  /** Waiting and running jobs: Laravel's columns and our own. */
+  readonly jobs: string;
+  /** Jobs that are out of tries. */
+  readonly failed: string;
+  /** The names of the queues that were pushed to. */
+  readonly queues: string;
+  readonly locks: string;
+  /** Which queues are paused, and when workers were last told to restart. */
+  readonly orders: string;
+  /** The outcome of each client's last calls, on servers, where answers can get lost. */
+  readonly calls: string;
+  /** How many jobs of each batch are left, and what it sends. */
+  readonly batches: string;
+  /** Which job took each unique key last: on MySQL, where this is not in the rows of jobs. */
+  readonly uniqueKeys: string;
+  /** Records about jobs, which expire. */
+  readonly records: string;
+  /** Sums about jobs, and how far each source of counts has come. */
+  readonly sums: string;
+}
+
+/**
+ * The versions of all tables that Onqueue created in a database. `PRAGMA user_version` belongs to other users of the file.
+ */
+export const VERSIONS_TABLE = 'onqueue_versions';
+
+/** In seconds: the default of Laravel's `retry_after`. */
+export const LARAVELS_LEASE = 90;
+
+/** @throws E_DATABASE_TABLE_NAME */
+export function tableNames(table: string, connection: string): TableNames {
+  if (!/^(?!sqlite_)[a-z_][a-z\d_]{0,47}$/i.test(table)) throw badTableName(connection, table);
+  return {
+    jobs: table,
+    failed: `failed_${table}`,
+    queues: `${table}_queues`,
+    locks: `${table}_locks`,
+    orders: `${table}_orders`,
+    calls: `${table}_calls`,
+    batches: `${table}_batches`,
+    uniqueKeys: `${table}_unique_keys`,
+    records: `${table}_records`,
+    sums: `${table}_sums`,
+  };
+}
+
+export function eachTable<T>(names: TableNames, make: (name: string) => T): Readonly<Record<keyof TableNames, T>> {
+  const made = Object.entries(names).map(([table, name]: [string, string]) => [table, make(name)]);
+  return Object.fromEntries(made) as Record<keyof TableNames, T>;
+}
+
+export interface ThreadData
+  extends Pick<DatabaseConfig, 'url' | 'options'>, Pick<OpenContext, 'name' | 'table' | 'deadline' | 'origin'> {}
+
+/** Undefined if it cannot be copied to another thread. */
+export function threadAccessOf(
+  { url, options, pool }: DatabaseConfig,
+  { name, table, deadline, origin, offset }: OpenContext,
+): ThreadAccess | undefined {
+  if (pool !== undefined || offset !== undefined) return undefined;
+  try {
+    const data: ThreadData = { name, table, deadline, origin, url, options: structuredClone(options) };
+    return { module: threadModule('connections/sql/opening'), data };
+  } catch {
+    return undefined;
+  }
 }

@@ -4,10 +4,22 @@ import { uuidv7 } from '../../payload/uuid';
 import { pauseOf, type Reservation, type CancelResult, type Control, type Pause } from '../contract';
 import type { Batches } from './batches';
 import type { ReservationToken } from './dialect';
-import { orderOf, repeatable, type Purpose } from './engine';
+import {
+  orderOf,
+  repeatable,
+  numberOf,
+  rowsOf,
+  runAll,
+  sql,
+  written,
+  StorePart,
+  type Purpose,
+  type Sql,
+  type SqlRow,
+  type Work,
+  type Store,
+} from './statement';
 import { cancel, cancelledOf, readSomeIds } from './jobs';
-import { numberOf, rowsOf, runAll, sql, written, type Sql, type SqlRow, type Work } from './statement';
-import { StorePart, type Store } from './store-part';
 
 /** Jobs of other programs whose ids are read in one call. */
 const PAGE = 100;

@@ -11,18 +11,34 @@
  * - `id` and fence (attempts + crashes + releases) identify a reservation: every statement that ends or renews one has both
  *   in its condition.
  */
-import type { Seconds } from '../../base/clock';
-import type { Counters } from '../../payload/counters';
+import type { Seconds, Milliseconds } from '../../base/clock';
+import {
+  countersIn,
+  noCounters,
+  readCounters,
+  readCountersOfAny,
+  readId,
+  withCounters,
+  type Counters,
+} from '../../payload/counters';
 import type { BatchTie, DebounceTie, TiedJob, UniqueTie } from '../../payload/ties';
 import type { BatchEnd, NewBatch } from '../batch-store';
 import type { Pushed, RenewResult, ReserveReply, WaitingState, Wanted } from '../contract';
 import type { FailedEntry } from '../failed-store';
 import type { BatchChange } from '../kit/batch-counts';
 import type { Listening } from '../kit/connection';
-import type { CallMark } from './call-marks';
-import type { NewJob, StoredJob } from './job-row';
-import type { Row, RowId, Sql, SqlRow, SqlSession, SqlValue, Work } from './statement';
-import type { TableNames } from './table-names';
+import type { CallMark } from './calls';
+import {
+  raw,
+  type Row,
+  type RowId,
+  type Sql,
+  type SqlRow,
+  type SqlSession,
+  type SqlValue,
+  type Work,
+} from './statement';
+import type { TableNames } from './address';
 
 export interface Dialect {
   /** The tables' names, as written in statements. */
@@ -309,3 +325,135 @@ export function tiedIn(ends: readonly SqlValue[]): readonly Buffer[] {
 
 /** PostgreSQL returns true as `t`. */
 export const isTrue = (value: unknown): boolean => value === 't' || Number(value) > 0;
+
+/** In line: it has a place, and nobody has reserved it. The indexes repeat the conditions of states letter by letter. */
+export const READY = 'place IS NOT NULL AND reserved_at IS NULL';
+/** Waits until it is due. Jobs inserted by other programs look like this too, as they have no place. */
+export const DELAYED = 'place IS NULL AND reserved_at IS NULL';
+export const RESERVED = 'reserved_at IS NOT NULL';
+
+/** The order of the reserved jobs, of which there are few. Other programs set neither lease nor place. */
+export const RESERVED_ORDER = [raw('COALESCE(lease_until, 0)'), raw('COALESCE(place, 0)'), raw('id')];
+
+/** Grows by one with each reservation of a job. Together with the id it identifies a reservation. */
+export const FENCE = '(attempts + crashes + releases)';
+
+/** The payload has an `id`, which is in the column `uuid`. */
+export const KNOWN_ID = "uuid <> ''";
+/** The payload has no `id`. */
+export const NO_ID = "uuid = ''";
+/** Inserted by another program or an older version; nobody has read the payload's `id` yet. */
+export const UNREAD_ID = 'uuid IS NULL';
+
+export const UNHELD = 'reserved_at = NULL, lease_until = NULL';
+
+/** How a database writes the maximum and minimum of two numbers, and the conversion of a value to a number. */
+export interface Comparison {
+  readonly larger: string;
+  readonly smaller: string;
+  readonly number?: (column: string) => string;
+}
+
+/** Keeps a counter within bounds, as another program may have written it: see `MOST_COUNTED`. */
+function sane({ larger, smaller, number = String }: Comparison, counter: string): string {
+  return `${smaller}(${larger}(${number(counter)}, 0), ${MOST_COUNTED})`;
+}
+
+/** Conditions and counters on the columns of a job, written the same way for every database. */
+export function countTaken(comparison: Comparison): string {
+  const others = ['crashes', 'exceptions', 'timeouts', 'releases'].map((name) => `${name} = ${sane(comparison, name)}`);
+  return [`attempts = ${sane(comparison, 'attempts')} + 1`, ...others].join(', ');
+}
+
+/** Counts an expired lease as a crash instead of an attempt. */
+export function countCrash(comparison: Comparison): string {
+  const attempts = `${comparison.larger}(${sane(comparison, 'attempts')} - 1, 0)`;
+  return `attempts = ${attempts}, crashes = ${sane(comparison, 'crashes')} + 1`;
+}
+
+/**
+ * A job as stored in the tables. While it is there its counters are in columns, and its payload stays as pushed. Readers see
+ * one text with the counters in it, as on every other driver.
+ */
+export interface NewJob {
+  readonly payload: string | Buffer;
+  /** The payload's `id`; '' if it has none. */
+  readonly uuid: string;
+  readonly counters: Counters;
+  readonly delay: Seconds;
+  /** Seconds since 1970 by the store's clock, instead of `delay`. */
+  readonly due?: Seconds | undefined;
+}
+
+/** The payload as pushed; the counters in its text are from that time. */
+export interface StoredJob {
+  readonly id: RowId;
+  readonly payload: Buffer;
+  readonly counters: Counters;
+  /** Whether it was cancelled while running, or the reason. */
+  readonly cancelled: boolean | string;
+  /** Seconds since 1970: when it becomes ready, or when its lease ends. */
+  readonly at: Seconds | undefined;
+}
+
+/** Takes the counters from the pushed payload. A payload that is not a JSON object is pushed all the same. */
+export function newJob(payload: string | Buffer, delay: Seconds, dueAt?: Milliseconds): NewJob {
+  const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
+  const canonical = readCounters(bytes);
+  const counters = canonical?.counters ?? readCountersOfAny(bytes) ?? noCounters;
+  return {
+    payload,
+    delay,
+    due: dueAt === undefined ? undefined : dueAt / 1000,
+    uuid: readId(bytes, canonical) ?? '',
+    counters,
+  };
+}
+
+/** The payload as another driver would list it. If no counter has changed, the text is left alone. */
+export function shownText({ payload, counters }: StoredJob): Buffer {
+  const inText = countersIn(payload);
+  return inText === undefined || same(inText, counters) ? payload : withCounters(payload, counters);
+}
+
+const same = (a: Counters, b: Counters): boolean => valuesOf(a).join() === valuesOf(b).join();
+
+export const COUNTERS = 'attempts, crashes, exceptions, timeouts, releases';
+
+/** In the order of `COUNTERS`. */
+export function valuesOf({ attempts, crashes, exceptions, timeouts, releases }: Counters): readonly number[] {
+  return [attempts, crashes, exceptions, timeouts, releases];
+}
+
+/**
+ * A counter above this was written by another program or by hand. Taken as is, it would overflow or exceed what a token can
+ * hold, and block all jobs behind it.
+ */
+export const MOST_COUNTED = 1e15;
+
+/**
+ * The column may hold anything; in SQLite even text. The bound is doubled as a job reserved since then may exceed it
+ * slightly.
+ */
+function counted(value: unknown): number {
+  const number = Math.trunc(Number(value));
+  return Number.isNaN(number) ? 0 : Math.min(Math.max(number, 0), 2 * MOST_COUNTED);
+}
+
+/** @param row `id`, `payload`, the counters, `cancelled`, and when the job becomes ready or its lease ends */
+export function jobOf(row: readonly unknown[]): StoredJob {
+  const [id, payload, attempts, crashes, exceptions, timeouts, releases, cancelled, at = null] = row;
+  return {
+    id: String(id),
+    payload: Buffer.isBuffer(payload) ? payload : Buffer.from(String(payload)),
+    counters: {
+      attempts: counted(attempts),
+      crashes: counted(crashes),
+      exceptions: counted(exceptions),
+      timeouts: counted(timeouts),
+      releases: counted(releases),
+    },
+    cancelled: isTrue(cancelled),
+    at: at === null || Number.isNaN(Number(at)) ? undefined : Number(at),
+  };
+}

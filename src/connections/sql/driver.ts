@@ -49,6 +49,5 @@ export const databaseDriver: Driver<DatabaseConfig> = {
     // Workers on MySQL poll.
     MySQL: { capabilities: ALL_CAPABLE, lacks: ['recordWake'] },
   },
-  connect: (config, context) =>
-    (require('./database-connection') as typeof import('./database-connection')).connectDatabase(config, context),
+  connect: (config, context) => (require('./opening') as typeof import('./opening')).connectDatabase(config, context),
 };

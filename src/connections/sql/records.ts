@@ -3,11 +3,25 @@ import { systemRandom, type Seconds } from '../../base/clock';
 import { pagesOf } from '../../base/collections';
 import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
 import { isTrue, type Addition, type Dialect } from './dialect';
-import { repeatable } from './engine';
-import { rowLimit } from './jobs';
-import { BEFORE_ALL, rowAfter } from './page';
-import { raw, rowsOf, sql, valueOf, written, type Row, type Sql, type SqlRow, type Work } from './statement';
-import { inPieces, StorePart, type Store } from './store-part';
+import {
+  repeatable,
+  raw,
+  rowsOf,
+  sql,
+  valueOf,
+  written,
+  inPieces,
+  StorePart,
+  insertInto,
+  type Row,
+  type Sql,
+  type SqlRow,
+  type Work,
+  type Store,
+  type Purpose,
+} from './statement';
+import { rowLimit, BEFORE_ALL, rowAfter } from './jobs';
+import type { LockStore } from '../contract';
 
 /**
  * The maximum of ended rows that a write removes, besides as many as it writes: more than it adds, so that they never pile
@@ -238,3 +252,74 @@ function amountsOf(sums: readonly Sums[], text: Dialect['text']): Addition['amou
   }
   return [...amounts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, amount]) => amount);
 }
+
+/** The name of the rows that record how far each source has come. */
+export const SOURCES = '';
+
+/**
+ * Adds to sums on databases with `ON CONFLICT`. For each source a row of its own records how far it has come: its name is
+ * empty, and the source is its field.
+ *
+ * Writes nothing if the source has come as far before.
+ */
+export function noteSequence(sums: Sql, { source, sequence }: Omit<Addition, 'amounts'>, end: Sql): Sql {
+  const row = { name: SOURCES, field: source, amount: sequence, ends_at: end };
+  return sql`${insertInto(sql`${sums} AS known`, row)} ON CONFLICT (name, field)
+    DO UPDATE SET amount = excluded.amount, ends_at = excluded.ends_at WHERE known.amount < excluded.amount`;
+}
+
+/** @param amounts selects name, field, amount and end of each */
+export const addAmounts = (sums: Sql, amounts: Sql): Sql =>
+  sql`INSERT INTO ${sums} AS known (name, field, amount, ends_at) ${amounts}
+    ON CONFLICT (name, field) DO UPDATE SET amount = known.amount + excluded.amount, ends_at = excluded.ends_at`;
+
+/** Expired locks that each new lock removes: more than one, so that they never pile up. */
+const REMOVED_WITH = 10;
+
+/** The locks in a database. An acquire or renew may be carried out twice: the token that holds the lock still holds it. */
+export class Locks extends StorePart implements LockStore {
+  async acquire(name: string, token: string, ttl: Seconds): Promise<boolean> {
+    return this.access('locks.acquire', purpose(name, 'taken'), () => this.#acquire(name, token, ttl));
+  }
+
+  async renew(name: string, token: string, ttl: Seconds): Promise<boolean> {
+    const { tables, after } = this.dialect;
+    const renewed = await this.access('locks.renew', purpose(name, 'renewed'), () =>
+      written(sql`UPDATE ${tables.locks} SET expires_at = ${after(ttl)} WHERE ${this.#held(name, token)}`),
+    );
+    return renewed > 0;
+  }
+
+  async release(name: string, token: string): Promise<boolean> {
+    const once = { ...purpose(name, 'released'), writes: 'once' } as const;
+    const released = await this.access('locks.release', once, () =>
+      written(sql`DELETE FROM ${this.dialect.tables.locks} WHERE ${this.#held(name, token)}`),
+    );
+    return released > 0;
+  }
+
+  /** Each statement decides by itself whether the lock is taken, so of two at the same time only one gets it. */
+  *#acquire(name: string, token: string, ttl: Seconds): Work<boolean> {
+    const { tables, key, now, after, insertNew, remove, skipLocked } = this.dialect;
+    const { locks } = tables;
+    const own = sql`token = ${key(token)}`;
+    const isFree = sql`(${own} OR expires_at <= ${now()})`;
+    const taken = yield* written(
+      sql`UPDATE ${locks} SET ${own}, expires_at = ${after(ttl)} WHERE name = ${key(name)} AND ${isFree}`,
+    );
+    if (taken > 0) return true;
+    const added = insertNew(locks, { name: key(name), token: key(token), expires_at: after(ttl) });
+    if ((yield* written(added)) === 0) return false;
+    const ended = sql`SELECT name FROM ${locks} WHERE expires_at > ${BEFORE_ALL} AND expires_at <= ${now()}
+      ORDER BY expires_at LIMIT ${REMOVED_WITH} ${skipLocked}`;
+    yield* written(remove(locks, ['name'], ended));
+    return true;
+  }
+
+  #held(name: string, token: string): Sql {
+    const { key, now } = this.dialect;
+    return sql`name = ${key(name)} AND token = ${key(token)} AND expires_at > ${now()}`;
+  }
+}
+
+const purpose = (name: string, what: string): Purpose => repeatable(`lock '${name}' was not ${what}`);

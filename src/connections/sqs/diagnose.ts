@@ -2,7 +2,7 @@
 import type { JobRegistry } from '../../job/registry';
 import type { Diagnosis } from '../contract';
 import { sqsQueueMissing } from './errors';
-import type { SqsQueue } from './sqs-queue';
+import type { SqsQueue } from './queue';
 import { declaredOptions, DEFAULT_MAX_CRASHES } from '../../job/resolve-options';
 
 type Settings = Awaited<ReturnType<SqsQueue['attributes']>>;

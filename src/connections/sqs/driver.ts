@@ -73,7 +73,7 @@ export const sqsDriver: Driver<SqsConfig> = {
   },
   stores: { sqs: SQS },
   connect: (config, context) => {
-    const { SqsConnection } = require('./sqs-connection') as typeof import('./sqs-connection');
+    const { SqsConnection } = require('./connection') as typeof import('./connection');
     return new SqsConnection(config, context);
   },
 };

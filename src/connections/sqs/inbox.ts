@@ -10,11 +10,9 @@ import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import { MOST_BYTES } from '../../base/collections';
 import type { Reservation } from '../contract';
 import { givenBack, type Wake } from '../kit/connection';
-import { Holding, sharedNow } from './holding';
-import { attributesOf, entryOf, incoming, remainingDelay } from './message';
-import { renew } from './renew';
-import { settle } from './settle';
-import type { Receive, SqsQueue } from './sqs-queue';
+import { Holding, sharedNow, attributesOf, entryOf, incoming, remainingDelay } from './message';
+import { renew, settle } from './settle';
+import type { Receive, SqsQueue } from './queue';
 
 /** Most messages that SQS returns at once. */
 const MOST_RECEIVED = 10;

@@ -19,7 +19,7 @@ export const syncDriver: Driver<SyncConfig> = {
   stores: { sync: STORELESS },
   noMember: 'would run jobs within the dispatch; name a connection that keeps them',
   connect: (_config, context) => {
-    const { SyncConnection } = require('./sync-connection') as typeof import('./sync-connection');
+    const { SyncConnection } = require('./connection') as typeof import('./connection');
     return new SyncConnection(context);
   },
 };

@@ -1,5 +1,5 @@
-import { MemoryConnection } from '../../../src/connections/memory/memory-connection';
-import { MemoryStore } from '../../../src/connections/memory/memory-store';
+import { MemoryConnection } from '../../../src/connections/memory/connection';
+import { MemoryStore } from '../../../src/connections/memory/store';
 import { Lock } from '../../../src/application/lock';
 import { TestClock } from '../../../src/testing/test-clock';
 import { Gate } from '../../support/application';

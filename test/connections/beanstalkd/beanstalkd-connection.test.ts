@@ -1,4 +1,4 @@
-import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
+import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/connection';
 import { noCounters } from '../../../src/payload/counters';
 import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { eventually } from '../../support/eventually';

@@ -1,4 +1,4 @@
-import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
+import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/connection';
 import { noCounters } from '../../../src/payload/counters';
 import { eventually } from '../../support/eventually';
 import { meantToPass } from '../../support/meant-to-pass';

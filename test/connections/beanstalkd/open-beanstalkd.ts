@@ -1,11 +1,8 @@
 /** Connections to a beanstalkd server for one test, which can move its clock. */
-import {
-  BeanstalkdConnection,
-  type BeanstalkdContext,
-} from '../../../src/connections/beanstalkd/beanstalkd-connection';
+import { BeanstalkdConnection, type BeanstalkdContext } from '../../../src/connections/beanstalkd/connection';
 import type { BeanstalkdConfig } from '../../../src/connections/beanstalkd/driver';
 import type { Reservation, Settlement } from '../../../src/connections/contract';
-import { type BeanstalkdOptions, type BeanstalkdServer, startBeanstalkd } from '../../support/beanstalkd-server';
+import { startBeanstalkd, type BeanstalkdOptions, type BeanstalkdServer } from '../../support/beanstalkd-server';
 import { MovedClock } from '../../support/moved-clock';
 import { reserveFrom } from '../../support/exchange';
 

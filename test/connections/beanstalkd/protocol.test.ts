@@ -1,4 +1,4 @@
-import { entriesOf, fieldsOf, ReplyReader } from '../../../src/connections/beanstalkd/protocol';
+import { entriesOf, fieldsOf, ReplyReader } from '../../../src/connections/beanstalkd/link';
 
 const stream = Buffer.from(
   'INSERTED 7\r\nRESERVED 12 9\r\na\r\nb\r\n\r\n\u0000\r\nNOT_FOUND\r\nOK 0\r\n\r\nTIMED_OUT\r\n',

@@ -1,7 +1,7 @@
 /** A stand-in for a server out of memory, a state that no test can bring a real one into. */
 import { createServer, type Server, type Socket, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
+import { BeanstalkdConnection } from '../../../src/connections/beanstalkd/connection';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { systemClock } from '../../../src/base/clock';
 import { silentLogger } from '../../../src/base/logger';

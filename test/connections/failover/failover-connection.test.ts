@@ -1,5 +1,5 @@
 import { builtInConnectors } from '../../../src/connections/built-in';
-import { MemoryConnection } from '../../../src/connections/memory/memory-connection';
+import { MemoryConnection } from '../../../src/connections/memory/connection';
 import { QueueUnavailableError } from '../../../src/connections/errors';
 import { Job } from '../../../src/job/job';
 import { uniqueKey, withTies, type Ties } from '../../../src/payload/ties';

@@ -1,7 +1,6 @@
 /** After any sequence of calls each job is in one place, and its fence counts its reservations. */
 import * as fc from '../../support/properties';
-import { connectMemory } from '../../../src/connections/memory/memory-connection';
-import type { MemoryConnection } from '../../../src/connections/memory/memory-connection';
+import { connectMemory, type MemoryConnection } from '../../../src/connections/memory/connection';
 import {
   afterFailedAttempt,
   afterFreeRelease,

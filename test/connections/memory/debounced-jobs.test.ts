@@ -1,6 +1,6 @@
 /** After any sequence of calls the last job of each debounce key waits, and for as long as it has to. */
 import * as fc from '../../support/properties';
-import { connectMemory } from '../../../src/connections/memory/memory-connection';
+import { connectMemory } from '../../../src/connections/memory/connection';
 import type { Reservation } from '../../../src/connections/contract';
 import { afterFailedAttempt, afterFreeRelease } from '../../../src/payload/counters';
 import { debounceKey, readTies, withTies } from '../../../src/payload/ties';

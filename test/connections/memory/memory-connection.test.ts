@@ -1,4 +1,4 @@
-import { connectMemory, type MemoryConnection } from '../../../src/connections/memory/memory-connection';
+import { connectMemory, type MemoryConnection } from '../../../src/connections/memory/connection';
 import { NOT_AN_OBJECT } from '../../../src/payload/counters';
 import { TestClock } from '../../../src/testing/test-clock';
 import { reserveFrom, settleIn } from '../../support/exchange';

@@ -1,4 +1,4 @@
-import { MemoryStore } from '../../../src/connections/memory/memory-store';
+import { MemoryStore } from '../../../src/connections/memory/store';
 import { TestClock } from '../../../src/testing/test-clock';
 
 const payload = Buffer.from('{"job":"probe","data":{},"id":"1","attempts":0}');

@@ -1,5 +1,4 @@
-import { connectMemory } from '../../../src/connections/memory/memory-connection';
-import type { MemoryConnection } from '../../../src/connections/memory/memory-connection';
+import { connectMemory, type MemoryConnection } from '../../../src/connections/memory/connection';
 import { TestClock } from '../../../src/testing/test-clock';
 import { reserveFrom, waitOn } from '../../support/exchange';
 

@@ -1,7 +1,6 @@
 /** After any sequence of calls each unique key has one holder, which is in the store. */
 import * as fc from '../../support/properties';
-import { connectMemory } from '../../../src/connections/memory/memory-connection';
-import type { MemoryConnection } from '../../../src/connections/memory/memory-connection';
+import { connectMemory, type MemoryConnection } from '../../../src/connections/memory/connection';
 import type { Reservation, Settlement } from '../../../src/connections/contract';
 import {
   afterFailedAttempt,
@@ -10,7 +9,7 @@ import {
   readCounters,
   withCounters,
 } from '../../../src/payload/counters';
-import { readTies, type TiedJob, type Ties, uniqueKey, withTies } from '../../../src/payload/ties';
+import { readTies, uniqueKey, withTies, type TiedJob, type Ties } from '../../../src/payload/ties';
 import { TestClock } from '../../../src/testing/test-clock';
 import { reserveFrom, settleIn } from '../../support/exchange';
 

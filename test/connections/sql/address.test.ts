@@ -1,6 +1,6 @@
 import { schemaIn, url as check } from '../../../src/connections/sql/address';
-import { connectMysql } from '../../../src/connections/sql/mysql/mysql-connection';
-import { connectPostgres } from '../../../src/connections/sql/postgres/postgres-connection';
+import { connectMysql } from '../../../src/connections/sql/mysql/connection';
+import { connectPostgres } from '../../../src/connections/sql/postgres/connection';
 import { systemClock } from '../../../src/base/clock';
 import { silent } from './open-database';
 

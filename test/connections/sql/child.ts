@@ -1,8 +1,8 @@
 /** A process that uses a file: `child.ts <file> <what> [<arguments>]`. It writes each line at once. */
 import { writeSync } from 'node:fs';
 import { systemClock } from '../../../src/base/clock';
-import { connectDatabase } from '../../../src/connections/sql/database-connection';
-import { openSqlite } from '../../../src/connections/sql/sqlite/sqlite-database';
+import { connectDatabase } from '../../../src/connections/sql/opening';
+import { openSqlite } from '../../../src/connections/sql/sqlite/engine';
 import { idOf, payload, silent } from './open-database';
 import { reserveFrom, settleIn, waitOn } from '../../support/exchange';
 

@@ -1,6 +1,5 @@
 /** A file with the first version of the tables. */
-import { openSqlite } from '../../../src/connections/sql/sqlite/sqlite-database';
-import type { SqliteDatabase } from '../../../src/connections/sql/sqlite/sqlite-database';
+import { openSqlite, type SqliteDatabase } from '../../../src/connections/sql/sqlite/engine';
 import { payload } from './open-database';
 
 const TABLES = `

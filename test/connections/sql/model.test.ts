@@ -1,6 +1,6 @@
 /** A SQLite file must behave like a memory store, which serves as the executable model, after any sequence of calls. */
 import * as fc from '../../support/properties';
-import { connectMemory } from '../../../src/connections/memory/memory-connection';
+import { connectMemory } from '../../../src/connections/memory/connection';
 import type { Connection, Reservation, Settlement } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
 import { idOf, payload, TemporaryDatabase } from './open-database';

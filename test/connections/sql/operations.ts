@@ -1,7 +1,7 @@
 /** Tests of records, sums, searches, pages and pushes by a key for each database, in addition to the conformance suite. */
 import type { Once, Pushed, WaitingState } from '../../../src/connections/contract';
 import type { StoreRecord } from '../../../src/connections/record-store';
-import type { SqlConnection } from '../../../src/connections/sql/sql-connection';
+import type { SqlConnection } from '../../../src/connections/sql/connection';
 import { debounceKey, withTies } from '../../../src/payload/ties';
 import { describeExtremes } from './extremes';
 import { describeSearches } from './failed-searches';

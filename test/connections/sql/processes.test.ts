@@ -1,7 +1,7 @@
 import { Child } from '../../support/child-process';
 import { allJobs } from '../../support/all-jobs';
 import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
-import { openSqlite } from '../../../src/connections/sql/sqlite/sqlite-database';
+import { openSqlite } from '../../../src/connections/sql/sqlite/engine';
 import { waitOn } from '../../support/exchange';
 
 let database: TemporaryDatabase;

@@ -1,6 +1,6 @@
 /** Jobs waiting to be pushed to a database server that accepts none. */
 import type { Holders } from '../../../src/connections/sql/dialect';
-import { PushLane } from '../../../src/connections/sql/push-lane';
+import { PushLane } from '../../../src/connections/sql/push';
 import { QueueUnavailableError } from '../../../src/connections/errors';
 
 const job = { queue: 'default', payload: '{}', unique: false, delay: 0 } as never;

@@ -1,9 +1,9 @@
 /** How often a connection to a database server is tried, depending on the error. */
 import { systemClock } from '../../../src/base/clock';
-import { mysqlErrors } from '../../../src/connections/sql/mysql/mysql-errors';
-import { postgresErrors } from '../../../src/connections/sql/postgres/postgres-errors';
+import { mysqlErrors } from '../../../src/connections/sql/mysql/errors';
+import { postgresErrors } from '../../../src/connections/sql/postgres/errors';
 import { timeOf } from '../../../src/connections/sql/jobs';
-import { ServerCaller } from '../../../src/connections/sql/server/server-caller';
+import { ServerCaller } from '../../../src/connections/sql/server/caller';
 import { meantToPass } from '../../support/meant-to-pass';
 import { raw } from '../../../src/connections/sql/statement';
 

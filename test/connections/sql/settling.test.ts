@@ -1,5 +1,5 @@
 import type { Reservation, Settlement } from '../../../src/connections/contract';
-import { SqliteWaking } from '../../../src/connections/sql/sqlite/sqlite-waking';
+import { SqliteWaking } from '../../../src/connections/sql/sqlite/waking';
 import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
 import { reserveFrom, settleIn } from '../../support/exchange';
 

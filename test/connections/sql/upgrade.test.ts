@@ -1,8 +1,7 @@
-import type { SqlConnection } from '../../../src/connections/sql/sql-connection';
-import { openSqlite } from '../../../src/connections/sql/sqlite/sqlite-database';
-import type { SqliteDatabase } from '../../../src/connections/sql/sqlite/sqlite-database';
-import { tableNames } from '../../../src/connections/sql/table-names';
-import { prepareTables } from '../../../src/connections/sql/sqlite/sqlite-schema';
+import type { SqlConnection } from '../../../src/connections/sql/connection';
+import { openSqlite, type SqliteDatabase } from '../../../src/connections/sql/sqlite/engine';
+import { tableNames } from '../../../src/connections/sql/address';
+import { prepareTables } from '../../../src/connections/sql/sqlite/schema';
 import { TestClock } from '../../../src/testing/test-clock';
 import { Child } from '../../support/child-process';
 import { makeFirstVersion } from './first-version';

@@ -1,4 +1,4 @@
-import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
+import type { SqsConnection } from '../../../src/connections/sqs/connection';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { probe, SqsWorld } from './open-sqs';
 import { reserveFrom, settleIn } from '../../support/exchange';

@@ -1,4 +1,4 @@
-import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
+import type { SqsConnection } from '../../../src/connections/sqs/connection';
 import type { Reservation } from '../../../src/connections/contract';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { SqsWorld } from './open-sqs';

@@ -1,4 +1,4 @@
-import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
+import type { SqsConnection } from '../../../src/connections/sqs/connection';
 import { Job } from '../../../src/job/job';
 import { registry } from '../../../src/job/registry';
 import type { Diagnosis } from '../../../src/connections/contract';

@@ -1,5 +1,5 @@
 import type { Reservation } from '../../../src/connections/contract';
-import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
+import type { SqsConnection } from '../../../src/connections/sqs/connection';
 import { eventually } from '../../support/eventually';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { probe, SqsWorld } from './open-sqs';

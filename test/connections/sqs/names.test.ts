@@ -1,5 +1,5 @@
 import type { SqsCaller } from '../../../src/connections/sqs/caller';
-import { QueueNames } from '../../../src/connections/sqs/queue-names';
+import { QueueNames } from '../../../src/connections/sqs/queue';
 import { contextOf, probe, SqsWorld } from './open-sqs';
 import { reserveFrom, waitOn } from '../../support/exchange';
 

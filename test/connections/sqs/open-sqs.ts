@@ -1,6 +1,6 @@
 /** The world of tests of the `sqs` driver: a server, and connections that share its clock. */
 import { systemClock } from '../../../src/base/clock';
-import { SqsConnection, type SqsContext } from '../../../src/connections/sqs/sqs-connection';
+import { SqsConnection, type SqsContext } from '../../../src/connections/sqs/connection';
 import type { SqsConfig } from '../../../src/connections/sqs/driver';
 import { MovedClock } from '../../support/moved-clock';
 import type { SqsQueueModel } from '../../support/sqs-model';

@@ -1,7 +1,7 @@
 /** SQS from the environment: AWS or a compatible service. Its clock cannot be moved, so tests wait. */
 import { CreateQueueCommand, DeleteQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { systemClock } from '../../../src/base/clock';
-import { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
+import { SqsConnection } from '../../../src/connections/sqs/connection';
 import type { SqsConfig } from '../../../src/connections/sqs/driver';
 import { contextOf } from './open-sqs';
 

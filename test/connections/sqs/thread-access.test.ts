@@ -1,5 +1,4 @@
-import { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
-import { open, type ThreadData } from '../../../src/connections/sqs/thread-store';
+import { SqsConnection, open, type ThreadData } from '../../../src/connections/sqs/connection';
 import type { SqsConfig } from '../../../src/connections/sqs/driver';
 import { contextOf, credentials, SqsWorld } from './open-sqs';
 import { reserveFrom, settleIn } from '../../support/exchange';

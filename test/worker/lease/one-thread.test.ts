@@ -5,7 +5,7 @@ import threads from 'node:worker_threads';
 import Redis from 'ioredis';
 import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
-import { connectDatabase } from '../../../src/connections/sql/database-connection';
+import { connectDatabase } from '../../../src/connections/sql/opening';
 import { Job } from '../../../src/job/job';
 import type { ConnectionConfig } from '../../../src/connections/driver';
 import type { DatabaseConfig } from '../../../src/connections/sql/driver';

@@ -6,7 +6,7 @@ import threads from 'node:worker_threads';
 import { JobBus } from '../../../src/dispatch/bus';
 import { momentOf, monotonicOrigin, systemClock } from '../../../src/base/clock';
 import { builtInConnectors } from '../../../src/connections/built-in';
-import { connectDatabase } from '../../../src/connections/sql/database-connection';
+import { connectDatabase } from '../../../src/connections/sql/opening';
 import { Job } from '../../../src/job/job';
 import type { ConnectionConfig, Connector } from '../../../src/connections/driver';
 import type { DatabaseConfig } from '../../../src/connections/sql/driver';

@@ -6,15 +6,14 @@
  */
 import { MOST_BYTES, MOST_JOBS } from '../../../base/collections';
 import type { Wanted } from '../../contract';
-import { findUnfinished, IS_CANCELLED } from '../batch-rows';
-import type { CallMark } from '../call-marks';
-import type { Ending, Exchange, Exchanged, TakenJob } from '../dialect';
-import { addFailed } from '../failed-jobs';
-import { COUNTERS, jobOf } from '../job-row';
-import { FOR_EVER, outlookOf, outlookStatement, queueOutlook } from '../outlook';
+import { findUnfinished, IS_CANCELLED } from '../batches';
+import type { CallMark } from '../calls';
+import { COUNTERS, jobOf, type Ending, type Exchange, type Exchanged, type TakenJob } from '../dialect';
+import { addFailed } from '../failed';
+import { FOR_EVER, outlookOf, outlookStatement, queueOutlook } from '../exchange';
 import { raw, sql, type Sql, type SqlResult, type SqlRow, type Work } from '../statement';
-import { leave } from './batch-changes';
-import { lockCalls, recordCall } from './call-records';
+import { leave } from './batches';
+import { lockCalls, recordCall, insertFollowers } from './rows';
 import {
   availableAt,
   COUNT_CRASH,
@@ -29,11 +28,11 @@ import {
   READY,
   RESERVED,
   UNHELD,
-} from './columns';
-import { keyOf, type MysqlNames } from './mysql-names';
-import { packet } from './mysql-session';
-import { insertFollowers } from './new-rows';
-import { retakeKeys } from './unique-keys';
+  keyOf,
+  type MysqlNames,
+} from './schema';
+import { packet } from './pool';
+import { retakeKeys } from './keys';
 
 export function* exchange(names: MysqlNames, { endings, request, mark }: Exchange, now: Sql): Work<Exchanged> {
   const isRetry = mark.unheard.length > 0;

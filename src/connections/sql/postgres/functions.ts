@@ -1,6 +1,6 @@
 /**
  * The two functions of the hot path: each call is one round trip and one transaction. Jobs with unique keys are pushed by a
- * function of their own, in `key-functions.ts`, so that other jobs cost nothing more.
+ * function of their own, in `keys.ts`, so that other jobs cost nothing more.
  *
  * They are planned without sequential scans, sorts, and joins that read a whole side. A plan made while a queue was short
  * would be kept when it is long, and read all of it for each job. Disabling a plan means giving it a huge cost, and that
@@ -19,10 +19,10 @@ import {
   RESERVED,
   UNHELD,
   UNREAD_ID,
-} from '../columns';
-import { COUNTERS, MOST_COUNTED } from '../job-row';
-import { literal, type Identifiers } from './identifiers';
-import { CANCELLING, DUE, PAUSED_UNTIL } from './columns';
+  COUNTERS,
+  MOST_COUNTED,
+} from '../dialect';
+import { literal, CANCELLING, DUE, PAUSED_UNTIL, type Identifiers } from './names';
 
 /** Between the texts of a list. No JSON text contains this character. */
 export const SEPARATOR = '\u001E';

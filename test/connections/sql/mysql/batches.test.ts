@@ -1,8 +1,8 @@
 /** Batches in MySQL: rows that are locked by the packet that pushes or settles jobs. */
-import { type BatchCallback, callbackPayload } from '../../../../src/connections/batch-store';
+import { callbackPayload, type BatchCallback } from '../../../../src/connections/batch-store';
 import type { Entry, Reservation, Settlement } from '../../../../src/connections/contract';
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
-import { type Ties, uniqueKey, withTies } from '../../../../src/payload/ties';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
+import { uniqueKey, withTies, type Ties } from '../../../../src/payload/ties';
 import { TestClock } from '../../../../src/testing/test-clock';
 import { idOf, payload, reserve } from '../open-database';
 import { begin, completed, counted, describeBatches, failed, member, newBatch } from '../server/batches';

@@ -1,5 +1,5 @@
 /** How many clients claim jobs at once, and at what cost. */
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { TestClock } from '../../../../src/testing/test-clock';
 import { meantToPass } from '../../../support/meant-to-pass';
 import { idOf, payload, reserve } from '../open-database';

@@ -1,6 +1,6 @@
-import { mysqlSchema } from '../../../../src/connections/sql/mysql/mysql-schema';
+import { mysqlSchema } from '../../../../src/connections/sql/mysql/schema';
 import { perform, type SqlSession } from '../../../../src/connections/sql/statement';
-import { tableNames } from '../../../../src/connections/sql/table-names';
+import { tableNames } from '../../../../src/connections/sql/address';
 import { uniqueKey, withTies } from '../../../../src/payload/ties';
 import { idOf, payload, reserve } from '../open-database';
 import { begin } from '../server/batches';

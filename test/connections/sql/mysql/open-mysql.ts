@@ -1,12 +1,12 @@
 /** Connections to a MariaDB for one test file. */
-import { type Connection, createConnection, type QueryResult } from 'mysql2/promise';
-import { connectMysql } from '../../../../src/connections/sql/mysql/mysql-connection';
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
-import type { OpenContext } from '../../../../src/connections/sql/database-connection';
+import { createConnection, type Connection, type QueryResult } from 'mysql2/promise';
+import { connectMysql } from '../../../../src/connections/sql/mysql/connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
+import type { OpenContext } from '../../../../src/connections/sql/opening';
 import type { DatabaseConfig } from '../../../../src/connections/sql/driver';
-import { type MariadbServer, type MariadbServerOptions, startMariadbServer } from '../../../support/mariadb-server';
+import { startMariadbServer, type MariadbServer, type MariadbServerOptions } from '../../../support/mariadb-server';
 import { eventually } from '../../../support/eventually';
-import { type Row, ServerWorld } from '../server/server-world';
+import { ServerWorld, type Row } from '../server/server-world';
 
 export class MysqlWorld extends ServerWorld<MariadbServer, Connection> {
   readonly name = 'MariaDB';

@@ -1,12 +1,12 @@
 /** Outages of MariaDB, and lost answers. */
 import { createConnection } from 'mysql2';
-import { newJob } from '../../../../src/connections/sql/job-row';
-import type { MysqlConnection } from '../../../../src/connections/sql/mysql/mysql';
-import { mysqlDialect } from '../../../../src/connections/sql/mysql/mysql-dialect';
-import { mysqlNames } from '../../../../src/connections/sql/mysql/mysql-names';
-import { MysqlPool } from '../../../../src/connections/sql/mysql/mysql-pool';
+import { newJob } from '../../../../src/connections/sql/dialect';
+import type { MysqlConnection } from '../../../../src/connections/sql/mysql/connection';
+import { mysqlDialect } from '../../../../src/connections/sql/mysql/dialect';
+import { mysqlNames } from '../../../../src/connections/sql/mysql/schema';
+import { MysqlPool } from '../../../../src/connections/sql/mysql/pool';
 import { perform, raw } from '../../../../src/connections/sql/statement';
-import { tableNames } from '../../../../src/connections/sql/table-names';
+import { tableNames } from '../../../../src/connections/sql/address';
 import { FaultyProxy } from '../../../faults/kit/faulty-proxy';
 import { eventually } from '../../../support/eventually';
 import { payload, reserve } from '../open-database';

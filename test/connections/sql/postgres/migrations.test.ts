@@ -1,6 +1,6 @@
-import { postgresSchema } from '../../../../src/connections/sql/postgres/postgres-schema';
+import { postgresSchema } from '../../../../src/connections/sql/postgres/schema';
 import { perform, type SqlSession } from '../../../../src/connections/sql/statement';
-import { tableNames } from '../../../../src/connections/sql/table-names';
+import { tableNames } from '../../../../src/connections/sql/address';
 import { RecordingLogger } from '../../../support/application';
 import { eventually } from '../../../support/eventually';
 import { meantToPass } from '../../../support/meant-to-pass';

@@ -1,11 +1,11 @@
 /** Connections to a PostgreSQL for one test file. */
 import { Client } from 'pg';
-import { connectPostgres } from '../../../../src/connections/sql/postgres/postgres-connection';
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
-import type { OpenContext } from '../../../../src/connections/sql/database-connection';
+import { connectPostgres } from '../../../../src/connections/sql/postgres/connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
+import type { OpenContext } from '../../../../src/connections/sql/opening';
 import type { DatabaseConfig } from '../../../../src/connections/sql/driver';
-import { type PostgresServer, type PostgresServerOptions, startPostgresServer } from '../../../support/postgres-server';
-import { type Row, ServerWorld } from '../server/server-world';
+import { startPostgresServer, type PostgresServer, type PostgresServerOptions } from '../../../support/postgres-server';
+import { ServerWorld, type Row } from '../server/server-world';
 
 export class PostgresWorld extends ServerWorld<PostgresServer, Client> {
   readonly name = 'PostgreSQL';

@@ -1,7 +1,7 @@
-import { postgresDialect } from '../../../../src/connections/sql/postgres/postgres-dialect';
+import { postgresDialect } from '../../../../src/connections/sql/postgres/dialect';
 import { perform, raw, rowsOf, run, type SqlSession } from '../../../../src/connections/sql/statement';
-import { query } from '../../../../src/connections/sql/postgres/pg';
-import { tableNames } from '../../../../src/connections/sql/table-names';
+import { query } from '../../../../src/connections/sql/postgres/client';
+import { tableNames } from '../../../../src/connections/sql/address';
 import { describeServerOperations } from '../server/operations';
 import { PostgresWorld } from './open-postgres';
 

@@ -1,6 +1,6 @@
 /** Outages of PostgreSQL, and lost answers. */
 import { Client } from 'pg';
-import { postgresErrors } from '../../../../src/connections/sql/postgres/postgres-errors';
+import { postgresErrors } from '../../../../src/connections/sql/postgres/errors';
 import { FaultyProxy } from '../../../faults/kit/faulty-proxy';
 import { eventually } from '../../../support/eventually';
 import { payload, reserve } from '../open-database';

@@ -1,4 +1,4 @@
-import { open } from '../../../../src/connections/sql/thread-store';
+import { open } from '../../../../src/connections/sql/opening';
 import { PostgresWorld } from './open-postgres';
 import { reserveFrom } from '../../../support/exchange';
 

@@ -1,7 +1,7 @@
 /** Tests of batches for each database server, with many clients and lost answers. */
 import type { BatchCallback, NewBatch } from '../../../../src/connections/batch-store';
 import type { Entry, Reservation, Settlement } from '../../../../src/connections/contract';
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { withTies } from '../../../../src/payload/ties';
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';

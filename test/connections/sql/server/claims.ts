@@ -1,5 +1,5 @@
 /** Tests of many clients that claim jobs at once, for each database server. */
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
 import { soakSize } from '../../../support/soak-size';

@@ -1,6 +1,6 @@
 /** Tests of rows whose ids are larger than a number can hold, for each database server. */
 import type { Settlement, WaitingState } from '../../../../src/connections/contract';
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { idOf, payload, reserve } from '../open-database';
 import { browsed, numbered } from '../operations';
 import { begin, completed, counted, failed } from './batches';

@@ -1,5 +1,5 @@
 /** Tests of a migration beside readers, writers and other migrations, for each database server. */
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { RecordingLogger } from '../../../support/application';
 import { eventually } from '../../../support/eventually';
 import { payload } from '../open-database';

@@ -1,5 +1,5 @@
 /** Tests of records, sums and pushes by a key for each database server, with many clients and lost answers. */
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { idOf, reserve } from '../open-database';
 import { describeOperations, numbered, pushOnce, record } from '../operations';
 import type { ServerWorld } from './server-world';

@@ -1,7 +1,7 @@
 /** Tests of outages and lost answers for each database server. */
 import { sendAll } from '../../../../src/dispatch/send';
 import type { EncodedJob } from '../../../../src/dispatch/job-encoder';
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import type { Reservation } from '../../../../src/connections/contract';
 import { eventually } from '../../../support/eventually';
 import { meantToPass } from '../../../support/meant-to-pass';

@@ -1,5 +1,5 @@
 /** Tests of recounts of batches in the tables of a server, while workers use them. */
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { reserve } from '../open-database';
 import { begin, completed, counted, newBatch, sent } from './batches';
 import type { ServerWorld } from './server-world';

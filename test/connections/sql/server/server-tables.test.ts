@@ -1,9 +1,9 @@
-import { postgresSchema } from '../../../../src/connections/sql/postgres/postgres-schema';
-import type { ServerCaller } from '../../../../src/connections/sql/server/server-caller';
-import { ServerTables } from '../../../../src/connections/sql/server/server-tables';
+import { postgresSchema } from '../../../../src/connections/sql/postgres/schema';
+import type { ServerCaller } from '../../../../src/connections/sql/server/caller';
+import { ServerTables } from '../../../../src/connections/sql/server/tables';
 import { performNow, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
 import { silent } from '../open-database';
-import { tableNames } from '../../../../src/connections/sql/table-names';
+import { tableNames } from '../../../../src/connections/sql/address';
 
 it('tables that another process finishes during the check are not considered damaged', async () => {
   const schema = postgresSchema(tableNames('jobs', 'database'));

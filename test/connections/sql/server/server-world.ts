@@ -1,6 +1,6 @@
 /** Connections to a database server for one test file, with tables for each test and a clock that the test can move. */
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
-import type { OpenContext } from '../../../../src/connections/sql/database-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
+import type { OpenContext } from '../../../../src/connections/sql/opening';
 import type { DatabaseConfig } from '../../../../src/connections/sql/driver';
 import { FaultyProxy } from '../../../faults/kit/faulty-proxy';
 import { eventually } from '../../../support/eventually';

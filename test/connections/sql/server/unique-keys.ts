@@ -1,8 +1,8 @@
 /** Tests of unique keys for each database server, with many clients and lost answers. */
 import type { Entry, Pushed, Reservation } from '../../../../src/connections/contract';
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { afterFreeRelease } from '../../../../src/payload/counters';
-import { type UniqueTie, uniqueKey, withTies } from '../../../../src/payload/ties';
+import { uniqueKey, withTies, type UniqueTie } from '../../../../src/payload/ties';
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
 import { soakSize } from '../../../support/soak-size';

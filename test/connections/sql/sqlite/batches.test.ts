@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import type { NewBatch } from '../../../../src/connections/batch-store';
 import type { Reservation, Settlement } from '../../../../src/connections/contract';
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { withTies } from '../../../../src/payload/ties';
 import { BATCH, callback, callbacksTo, link, member } from '../../../../src/testing/conformance/batch-cases';
 import { completed, failed } from '../../../../src/testing/conformance/world';

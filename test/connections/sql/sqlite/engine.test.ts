@@ -13,9 +13,9 @@ describe('the engine of SQLite', () => {
       jest.doMock('libsql', () => {
         throw error;
       });
-      const { openSqlite } = jest.requireActual<
-        typeof import('../../../../src/connections/sql/sqlite/sqlite-database')
-      >('../../../../src/connections/sql/sqlite/sqlite-database');
+      const { openSqlite } = jest.requireActual<typeof import('../../../../src/connections/sql/sqlite/engine')>(
+        '../../../../src/connections/sql/sqlite/engine',
+      );
       const open = (): unknown => openSqlite('/nowhere.sqlite', 1);
 
       expect(open).toThrow(reason);

@@ -1,9 +1,8 @@
 import { EventEmitter } from 'node:events';
 import fs from 'node:fs';
-import { systemClock } from '../../../../src/base/clock';
-import type { Clock } from '../../../../src/base/clock';
-import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import { systemClock, type Clock } from '../../../../src/base/clock';
+import { openSqlite } from '../../../../src/connections/sql/sqlite/engine';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { payload, reserve, TemporaryDatabase } from '../open-database';
 import { waitOn } from '../../../support/exchange';
 

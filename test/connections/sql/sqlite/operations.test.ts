@@ -1,4 +1,4 @@
-import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
+import { openSqlite } from '../../../../src/connections/sql/sqlite/engine';
 import { TestClock } from '../../../../src/testing/test-clock';
 import { TemporaryDatabase } from '../open-database';
 import { describeOperations } from '../operations';

@@ -1,5 +1,5 @@
 /** Recounts of batches in a file from which rows were removed by hand. */
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { reserve, TemporaryDatabase } from '../open-database';
 import { begin, completed, counted, member, newBatch, sent } from '../server/batches';
 import { settleIn } from '../../../support/exchange';

@@ -1,5 +1,5 @@
-import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
-import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import { openSqlite } from '../../../../src/connections/sql/sqlite/engine';
+import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { Child } from '../../../support/child-process';
 import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';
 import { reserveFrom, waitOn } from '../../../support/exchange';

@@ -1,5 +1,4 @@
-import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
-import type { SqliteStatement } from '../../../../src/connections/sql/sqlite/sqlite-database';
+import { openSqlite, type SqliteStatement } from '../../../../src/connections/sql/sqlite/engine';
 import type { SqlValue } from '../../../../src/connections/sql/statement';
 
 const echo = (): SqliteStatement => openSqlite(':memory:', 0).prepare('SELECT ?');

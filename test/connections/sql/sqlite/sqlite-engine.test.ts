@@ -5,9 +5,7 @@ import {
   DuplicatePayloadError,
   QueueUnavailableError,
 } from '../../../../src/connections/errors';
-import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
-import type { SqliteDatabase } from '../../../../src/connections/sql/sqlite/sqlite-database';
-import { SqliteEngine } from '../../../../src/connections/sql/sqlite/sqlite-engine';
+import { openSqlite, SqliteEngine, type SqliteDatabase } from '../../../../src/connections/sql/sqlite/engine';
 import { raw, rowsOf, type Work } from '../../../../src/connections/sql/statement';
 import { meantToPass } from '../../../support/meant-to-pass';
 import { idOf, payload, reserve, silent, TemporaryDatabase } from '../open-database';

@@ -1,5 +1,5 @@
-import { explain, isBusy } from '../../../../src/connections/sql/sqlite/sqlite-errors';
-import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
+import { explain, isBusy } from '../../../../src/connections/sql/sqlite/errors';
+import { openSqlite } from '../../../../src/connections/sql/sqlite/engine';
 
 const circumstances = { connection: 'database', file: '/data/jobs.sqlite', deadline: 60, origin: undefined };
 

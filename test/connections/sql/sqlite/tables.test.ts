@@ -1,15 +1,21 @@
 import { systemClock } from '../../../../src/base/clock';
-import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
-import type { SqliteDatabase } from '../../../../src/connections/sql/sqlite/sqlite-database';
-import { counts, piece } from '../../../../src/connections/sql/counts';
-import { newJob } from '../../../../src/connections/sql/job-row';
-import { cancel, cancelledOf, find, readSomeIds, rewrite } from '../../../../src/connections/sql/jobs';
-import { clearBehind, clearHeads, newestJob } from '../../../../src/connections/sql/clearing';
-import { ledJobs, leadOf, peek } from '../../../../src/connections/sql/page';
-import { BatchRows } from '../../../../src/connections/sql/batch-rows';
-import { sqliteDialect } from '../../../../src/connections/sql/sqlite/sqlite-dialect';
+import { openSqlite, type SqliteDatabase } from '../../../../src/connections/sql/sqlite/engine';
+import { counts, piece, clearBehind, clearHeads, newestJob } from '../../../../src/connections/sql/queues';
+import { newJob } from '../../../../src/connections/sql/dialect';
+import {
+  cancel,
+  cancelledOf,
+  find,
+  readSomeIds,
+  rewrite,
+  ledJobs,
+  leadOf,
+  peek,
+} from '../../../../src/connections/sql/jobs';
+import { BatchRows } from '../../../../src/connections/sql/batches';
+import { sqliteDialect } from '../../../../src/connections/sql/sqlite/dialect';
 import { performNow, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
-import { tableNames } from '../../../../src/connections/sql/table-names';
+import { tableNames } from '../../../../src/connections/sql/address';
 import { Worker } from '../../../../src/worker/worker';
 import { testApplication } from '../../../support/application';
 import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';

@@ -1,0 +1,569 @@
+/** What a memory store keeps beside the jobs of its queues: who holds which key, batches, failed jobs, locks and records. */
+import type { Milliseconds, Seconds, Clock } from '../../base/clock';
+import { isTakenBack, readTies, type TiedJob, type BatchTie } from '../../payload/ties';
+import { bytesOf, textOf, type Text } from './queue';
+import { BATCH_KEPT, type BatchEnd, type BatchStore, type NewBatch } from '../batch-store';
+import type { Entry, FollowUp, Settlement, LockStore } from '../contract';
+import {
+  cancelledBatch,
+  changeBy,
+  changedBatch,
+  endOf,
+  heldBatch,
+  newlyKept,
+  retriedBatch,
+  sumOf,
+  sealedBatch,
+  stateOf,
+  weightIn,
+  type BatchChange,
+  type BatchStep,
+  type KeptBatch,
+} from '../kit/batch-counts';
+import { keptUnder, type FailedEntry, type ListedEntry, type FailedStore, type Forgotten } from '../failed-store';
+import { uuidv7 } from '../../payload/uuid';
+import type { MemoryStore } from './store';
+import type { Listening, RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
+
+export interface Holder {
+  readonly id: string;
+  /** From then on another job may take it. For a debounced job: it can be put off until then. */
+  readonly until: Milliseconds;
+  /** How a debounced job waits. */
+  readonly waits?: { readonly text: Text; readonly due: Seconds };
+}
+
+export class UniqueKeys {
+  readonly #holders = new Map<string, Holder>();
+
+  /** Takes the key. Undefined if this job holds it now, or has none. Otherwise the id of the holder. */
+  take(tied: TiedJob, now: Milliseconds): string | undefined {
+    const holder = tied.unique && this.#holderOf(tied.unique.key, now);
+    if (holder === undefined) this.#hold(tied, now);
+    return holder;
+  }
+
+  get(key: string): Holder | undefined {
+    return this.#holders.get(key);
+  }
+
+  /** Sets the job that waits under this key. Undefined if none does. */
+  set(key: string, holder: Holder | undefined): void {
+    if (holder === undefined) this.#holders.delete(key);
+    else this.#holders.set(key, holder);
+  }
+
+  /** The job was not started after all. */
+  retake(text: Text, now: Milliseconds): void {
+    const tied = readTies(bytesOf(text));
+    if (tied?.unique?.until === 'start' && this.#holderOf(tied.unique.key, now) === undefined) this.#hold(tied, now);
+  }
+
+  /** A job that was given back is handed out: it may have given up a key that it is to hold until its end. */
+  takeBack(text: Text, now: Milliseconds): void {
+    const tied = readTies(bytesOf(text));
+    if (tied !== undefined && isTakenBack(tied.unique)) this.take(tied, now);
+  }
+
+  /** The job is handed to a worker. */
+  start(text: Text): void {
+    this.#leave(text, 'start');
+  }
+
+  /** The job has ended. */
+  leave(text: Text): void {
+    this.#leave(text, undefined);
+  }
+
+  snapshot(): ReadonlyMap<string, Holder> {
+    return new Map(this.#holders);
+  }
+
+  #leave(text: Text, until: 'start' | undefined): void {
+    if (this.#holders.size === 0) return;
+    const { id, unique, debounce } = readTies(bytesOf(text)) ?? {};
+    if (until !== undefined && unique?.until === 'end') return;
+    const key = unique?.key ?? debounce?.key;
+    if (key !== undefined && this.#holders.get(key)?.id === id) this.#holders.delete(key);
+  }
+
+  #holderOf(key: string, now: Milliseconds): string | undefined {
+    const holder = this.#holders.get(key);
+    return holder !== undefined && holder.until > now ? holder.id : undefined;
+  }
+
+  #hold({ id, unique }: TiedJob, now: Milliseconds): void {
+    if (unique === undefined) return;
+    const { key, for: most = Infinity } = unique;
+    this.#holders.set(key, { id, until: now + most * 1000 });
+  }
+}
+
+/** The batches of a memory store. */
+export class Batches {
+  readonly #clock: Clock;
+  readonly #follow: (followUp: FollowUp) => void;
+  /** In the order in which they began. */
+  readonly #batches = new Map<string, KeptBatch>();
+
+  /** @param follow queues the jobs that a batch sends */
+  constructor(clock: Clock, follow: (followUp: FollowUp) => void) {
+    this.#clock = clock;
+    this.#follow = follow;
+  }
+
+  /** Returns why the batch takes no more jobs. Undefined if it does. @param begins if given, the batch exists from now on */
+  begin(id: string, begins: NewBatch | undefined): BatchEnd | undefined {
+    if (begins === undefined) return endOf(this.#batches.get(id));
+    this.#forgetFinished(BATCH_KEPT);
+    this.#batches.set(id, newlyKept(begins, this.#clock.now()));
+    return undefined;
+  }
+
+  /** These entries were queued. */
+  join(id: string, entries: readonly Pick<Entry, 'ties'>[]): void {
+    this.#hold(id);
+    const ties = entries.map(({ ties }) => ties?.batch);
+    this.#change(id, { pending: weightIn(id, ties) });
+  }
+
+  /** These entries come after their batch was cancelled, but while it is still open. False if that is not so. */
+  skip(entries: readonly Pick<Entry, 'ties'>[]): boolean {
+    const id = entries[0]?.ties?.batch?.id;
+    const { cancelledAt, openUntil } = (id !== undefined && this.#batches.get(id)) || {};
+    if (cancelledAt === undefined || openUntil === undefined) return false;
+    const ties = entries.map(({ ties }) => ties?.batch);
+    this.#change(id!, { skipped: weightIn(id!, ties) });
+    return true;
+  }
+
+  /** A job of a batch has ended. */
+  leave(text: Text, settlement: Settlement): void {
+    const tie = this.#tieOf(text);
+    if (tie === undefined) return;
+    this.#change(tie.id, changeBy(tie, settlement));
+  }
+
+  /** Jobs were removed in one step, without a worker ending them. */
+  leaveAll(texts: readonly Text[]): void {
+    const changes = new Map<string, BatchChange>();
+    for (const text of texts) {
+      const tie = this.#tieOf(text);
+      if (tie !== undefined) changes.set(tie.id, sumOf(changes.get(tie.id), changeBy(tie)));
+    }
+    for (const [id, change] of changes) this.#change(id, change);
+  }
+
+  /** A failed job goes back to its queue. */
+  retry(text: Text): void {
+    const tie = this.#tieOf(text);
+    const batch = tie && this.#batches.get(tie.id);
+    if (batch !== undefined) this.#batches.set(batch.id, retriedBatch(batch, tie!.weight));
+  }
+
+  isCancelled(text: Text): boolean {
+    const tie = this.#tieOf(text);
+    return tie !== undefined && this.#batches.get(tie.id)?.cancelledAt !== undefined;
+  }
+
+  snapshot(): ReadonlyMap<string, KeptBatch> {
+    return new Map(this.#batches);
+  }
+
+  /**
+   * The batch store of a connection. @param changed notifies those who wait for work
+   */
+  store(changed: () => void): BatchStore {
+    return {
+      find: async (id) => {
+        const batch = this.#batches.get(id);
+        return batch && stateOf(batch);
+      },
+      callbacks: async (id) => {
+        const batch = this.#batches.get(id);
+        return batch && { callbacks: batch.callbacks, every: batch.every, sent: batch.sent };
+      },
+      list: async ({ limit, offset = 0 }) => {
+        return [...this.#batches.values()]
+          .toReversed()
+          .slice(offset, offset + limit)
+          .map(stateOf);
+      },
+      hold: async (id) => this.#hold(id),
+      seal: async (id, _queue, abandoned) => {
+        const batch = this.#batches.get(id);
+        const step = batch && sealedBatch(batch, abandoned, this.#clock.now());
+        if (step === undefined) return false;
+        this.#keep(step);
+        changed();
+        return true;
+      },
+      cancel: async (id) => {
+        const batch = this.#batches.get(id);
+        if (batch === undefined || endOf(batch) !== undefined) return false;
+        this.#batches.set(id, cancelledBatch(batch, this.#clock.now()));
+        return true;
+      },
+      prune: async ({ olderThan, unfinished = false }) => this.#forgetFinished(olderThan, unfinished),
+    };
+  }
+
+  #hold(id: string): boolean {
+    const batch = this.#batches.get(id);
+    const held = batch && heldBatch(batch, this.#clock.now());
+    if (held !== undefined) this.#batches.set(id, held);
+    return held !== undefined;
+  }
+
+  #change(id: string, change: BatchChange): void {
+    const batch = this.#batches.get(id);
+    // Whoever pruned it did not want to hear of it.
+    if (batch === undefined) return;
+    this.#keep(changedBatch(batch, change, this.#clock.now()));
+  }
+
+  #keep({ batch, followUps }: BatchStep): void {
+    this.#batches.set(batch.id, batch);
+    for (const followUp of followUps) this.#follow(followUp);
+  }
+
+  #forgetFinished(olderThan: number, unfinished = false): number {
+    const oldest = this.#clock.now() - olderThan * 1000;
+    let forgotten = 0;
+    for (const [id, { finishedAt, createdAt }] of this.#batches) {
+      if ((finishedAt ?? (unfinished ? createdAt : Infinity)) >= oldest) continue;
+      this.#batches.delete(id);
+      forgotten += 1;
+    }
+    return forgotten;
+  }
+
+  #tieOf(text: Text): BatchTie | undefined {
+    return this.#batches.size === 0 ? undefined : readTies(bytesOf(text))?.batch;
+  }
+}
+
+/** Entries that are gone stay in the order until there are so many more of them than of the others. */
+const MOST_GONE = 1000;
+
+interface Failure {
+  readonly number: number;
+  readonly entry: FailedEntry;
+}
+
+/** The failed jobs of a memory store, by id and in the order in which they failed. */
+export class FailedLog {
+  readonly #entries = new Map<string, FailedEntry>();
+  #order: Failure[] = [];
+  #last = 0;
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(id: string): FailedEntry | undefined {
+    return this.#entries.get(id);
+  }
+
+  /** Adds the entry as the newest one, and replaces the one with its id. */
+  put(entry: FailedEntry): void {
+    this.#last += 1;
+    // A map keeps the place of a key that is set again.
+    this.#entries.delete(entry.id);
+    this.#entries.set(entry.id, entry);
+    this.#order.push({ number: this.#last, entry });
+    if (this.#order.length > 2 * this.size + MOST_GONE) this.#order = this.#order.filter((one) => this.#has(one));
+  }
+
+  delete(id: string): boolean {
+    return this.#entries.delete(id);
+  }
+
+  /** Oldest first. */
+  values(): Iterable<FailedEntry> {
+    return this.#entries.values();
+  }
+
+  /** Newest first. @param after the place of the entry before the first one */
+  *newest(after?: string): Generator<ListedEntry> {
+    for (let at = this.#placesUpTo(after) - 1; at >= 0; at -= 1) {
+      const one = this.#order[at]!;
+      if (this.#has(one)) yield { ...one.entry, place: String(one.number) };
+    }
+  }
+
+  #has({ entry }: Failure): boolean {
+    return this.#entries.get(entry.id) === entry;
+  }
+
+  /** How many entries failed before the one with this place. */
+  #placesUpTo(place: string | undefined): number {
+    if (place === undefined) return this.#order.length;
+    let [from, to] = [0, this.#order.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (this.#order[middle]!.number < Number(place)) from = middle + 1;
+      else to = middle;
+    }
+    return to;
+  }
+}
+
+/** The failed jobs of a memory store. */
+export class MemoryFailedStore implements FailedStore {
+  readonly #store: MemoryStore;
+
+  constructor(store: MemoryStore) {
+    this.#store = store;
+  }
+
+  async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string> {
+    const known = this.#store.failed.get(entry.id);
+    const id = keptUnder(known, entry, uuidv7);
+    if (id !== undefined) this.#store.putFailed({ ...entry, id });
+    return id ?? entry.id;
+  }
+
+  async list({ queue, limit, offset = 0, after }: Parameters<FailedStore['list']>[0]) {
+    const listed: ListedEntry[] = [];
+    let skipped = 0;
+    for (const entry of this.#newestFirst(queue, after)) {
+      if (listed.length >= limit) break;
+      if (skipped < offset) skipped += 1;
+      else listed.push(entry);
+    }
+    return listed;
+  }
+
+  async find(id: string): Promise<readonly FailedEntry[]> {
+    const entry = this.#store.failed.get(id);
+    return entry === undefined ? [] : [entry];
+  }
+
+  async count(queue?: string): Promise<number> {
+    return [...this.#newestFirst(queue)].length;
+  }
+
+  async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
+    const kept = this.#store.failed.get(entry.id);
+    if (kept === undefined || !kept.payload.equals(entry.payload)) return false;
+    const unique = readTies(payload)?.unique;
+    const [pushed] = this.#store.push(kept.queue, [{ payload, ...(unique && { ties: { unique } }) }]) ?? [];
+    if (typeof pushed === 'object' && 'duplicate' in pushed) return { held: pushed.duplicate };
+    this.#store.batches.retry(textOf(payload));
+    return this.#store.failed.delete(entry.id);
+  }
+
+  async forget({ id, queue, payload }: Forgotten): Promise<boolean> {
+    const kept = this.#store.failed.get(id);
+    if (kept?.queue !== queue || (payload !== undefined && !kept.payload.equals(payload))) return false;
+    return this.#store.failed.delete(id);
+  }
+
+  async flush(queue?: string): Promise<number> {
+    return this.#remove([...this.#newestFirst(queue)]);
+  }
+
+  async prune(options: Parameters<FailedStore['prune']>[0]): Promise<number> {
+    const { olderThan = Infinity, keep = Infinity, queue } = options;
+    const oldest = this.#store.clock.now() - olderThan * 1000;
+    const entries = [...this.#newestFirst(queue)];
+    return this.#remove(entries.filter((entry, index) => entry.failedAt < oldest || index >= keep));
+  }
+
+  *#newestFirst(queue?: string, after?: string): Generator<ListedEntry> {
+    for (const entry of this.#store.failed.newest(after)) if (queue === undefined || entry.queue === queue) yield entry;
+  }
+
+  #remove(entries: readonly FailedEntry[]): number {
+    for (const { id } of entries) this.#store.failed.delete(id);
+    return entries.length;
+  }
+}
+
+export interface Lock {
+  readonly token: string;
+  /** Milliseconds since 1970. */
+  readonly end: number;
+}
+
+/** The locks of a memory store. */
+export class MemoryLockStore implements LockStore {
+  readonly #clock: Clock;
+  readonly #locks = new Map<string, Lock>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async acquire(name: string, token: string, ttl: Seconds): Promise<boolean> {
+    this.#forgetEnded();
+    const holder = this.#holderOf(name);
+    if (holder !== undefined && holder !== token) return false;
+    this.#hold(name, token, ttl);
+    return true;
+  }
+
+  async renew(name: string, token: string, ttl: Seconds): Promise<boolean> {
+    if (this.#holderOf(name) !== token) return false;
+    this.#hold(name, token, ttl);
+    return true;
+  }
+
+  async release(name: string, token: string): Promise<boolean> {
+    if (this.#holderOf(name) !== token) return false;
+    return this.#locks.delete(name);
+  }
+
+  snapshot(): ReadonlyMap<string, Lock> {
+    return new Map(this.#locks);
+  }
+
+  #holderOf(name: string): string | undefined {
+    const lock = this.#locks.get(name);
+    return lock !== undefined && lock.end > this.#clock.now() ? lock.token : undefined;
+  }
+
+  /** Deleted first, so that the locks are sorted by when they were last taken. */
+  #hold(name: string, token: string, ttl: Seconds): void {
+    this.#locks.delete(name);
+    this.#locks.set(name, { token, end: this.#clock.now() + ttl * 1000 });
+  }
+
+  /** Nobody looks at a lock whose owner died: without this, such locks would pile up, one for each job. */
+  #forgetEnded(): void {
+    for (const [name, lock] of this.#locks) {
+      if (lock.end > this.#clock.now()) return;
+      this.#locks.delete(name);
+    }
+  }
+}
+
+interface Kept {
+  readonly value: string;
+  readonly end: Milliseconds;
+}
+
+interface Listener extends Pick<StoreRecord, 'kind' | 'id'> {
+  readonly wake: () => void;
+}
+
+/** Shared by all connections of a store. */
+export class MemoryRecordStore implements Omit<RecordStore, 'wake'> {
+  readonly listeners = new Set<Listener>();
+  readonly #now: () => Milliseconds;
+  readonly #kinds = new Map<string, Map<string, Kept>>();
+  readonly #sums = new Map<string, { amounts: Record<string, number>; end: Milliseconds }>();
+  readonly #sources = new Map<string, { sequence: number; end: Milliseconds }>();
+
+  constructor(now: () => Milliseconds) {
+    this.#now = now;
+  }
+
+  async put(records: readonly StoreRecord[], keep: Seconds, most = Infinity): Promise<void> {
+    for (const record of records) this.set(record, keep);
+    for (const kind of new Set(records.map((record) => record.kind))) {
+      if (this.#of(kind).size <= most) continue;
+      for (const { id } of this.#lastFirst(kind).slice(most)) this.#of(kind).delete(id);
+    }
+  }
+
+  async get(kind: string, id: string): Promise<string | undefined> {
+    return this.valueIn(kind, id);
+  }
+
+  async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
+    return this.#lastFirst(kind).slice(offset, offset + limit);
+  }
+
+  async replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Promise<boolean> {
+    const found = this.valueIn(record.kind, record.id);
+    if (found !== expected && found !== record.value) return false;
+    this.set(record, keep);
+    return true;
+  }
+
+  async add(sums: readonly Sums[], source: string, sequence: number): Promise<void> {
+    this.#forgetOver(this.#sums);
+    this.#forgetOver(this.#sources);
+    const before = this.#sources.get(source);
+    if (before !== undefined && before.sequence >= sequence) return;
+    const longest = Math.max(...sums.map(({ keep }) => keep));
+    this.#sources.set(source, { sequence, end: this.#now() + longest * 1000 });
+    for (const { name, amounts, keep } of sums) {
+      const sum = { ...this.#sums.get(name)?.amounts };
+      for (const [field, amount] of Object.entries(amounts)) sum[field] = (sum[field] ?? 0) + amount;
+      this.#sums.set(name, { amounts: sum, end: this.#now() + keep * 1000 });
+    }
+  }
+
+  async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
+    this.#forgetOver(this.#sums);
+    return names.map((name) => ({ ...this.#sums.get(name)?.amounts }));
+  }
+
+  /** In the step of a push. */
+  valueIn(kind: string, id: string): string | undefined {
+    return this.#of(kind).get(id)?.value;
+  }
+
+  set({ kind, id, value }: StoreRecord, keep: Seconds): void {
+    const kept = this.#of(kind);
+    kept.delete(id);
+    if (keep > 0) kept.set(id, { value, end: this.#now() + keep * 1000 });
+  }
+
+  #lastFirst(kind: string): readonly StoreRecord[] {
+    const kept = [...this.#of(kind)].toSorted(
+      ([a, { end: endA }], [b, { end: endB }]) => endB - endA || (a < b ? 1 : -1),
+    );
+    return kept.map(([id, { value }]) => ({ kind, id, value }));
+  }
+
+  #of(kind: string): Map<string, Kept> {
+    let kept = this.#kinds.get(kind);
+    if (kept === undefined) this.#kinds.set(kind, (kept = new Map()));
+    this.#forgetOver(kept);
+    return kept;
+  }
+
+  #forgetOver(kept: Map<string, { readonly end: Milliseconds }>): void {
+    for (const [key, { end }] of kept) if (end <= this.#now()) kept.delete(key);
+  }
+}
+
+/** Those who wait for records through one connection. */
+export class MemoryRecordWake implements RecordWake {
+  readonly #records: MemoryRecordStore;
+  readonly #checkOpen: (operation: string) => void;
+  readonly #listeners = new Set<Listener>();
+
+  /** @param checkOpen throws if the connection is closed; listeners are told nothing of it */
+  constructor(records: MemoryRecordStore, checkOpen: (operation: string) => void) {
+    this.#records = records;
+    this.#checkOpen = checkOpen;
+  }
+
+  async put(record: StoreRecord, keep: Seconds): Promise<void> {
+    this.#checkOpen('records.wake.put');
+    await this.#records.put([record], keep);
+    for (const { kind, id, wake } of this.#records.listeners) if (kind === record.kind && id === record.id) wake();
+  }
+
+  listen(kind: string, id: string, wake: () => void): Listening {
+    const listener = { kind, id, wake };
+    const all = [this.#listeners, this.#records.listeners];
+    for (const listeners of all) listeners.add(listener);
+    return {
+      isHeard: true,
+      stop: () => {
+        for (const listeners of all) listeners.delete(listener);
+      },
+    };
+  }
+
+  /** Waiters look once more, and find the connection closed. */
+  close(): void {
+    for (const { wake } of this.#listeners) wake();
+  }
+}

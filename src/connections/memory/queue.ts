@@ -1,0 +1,394 @@
+/** The waiting and running jobs of one queue, and their moves from state to state. */
+import type { Seconds } from '../../base/clock';
+import {
+  afterReclaim,
+  afterReserve,
+  countersIn,
+  hasId,
+  readCountersOfAny,
+  withCounters,
+  withId,
+  type Counters,
+} from '../../payload/counters';
+import { fieldsIn } from '../../payload/values';
+import { uuidv7 } from '../../payload/uuid';
+import {
+  WAITING_STATES,
+  type Counts,
+  type PeekedJob,
+  type PlacedJob,
+  type WaitingState,
+  type CancelResult,
+} from '../contract';
+import { MOST_BYTES, MOST_JOBS } from '../../base/collections';
+
+export interface Taken {
+  readonly text: Text;
+  readonly counters: Counters;
+}
+
+export interface Take {
+  readonly limit: number;
+  readonly leaseEnd: Seconds;
+  readonly budget: Budget;
+  /** Called with texts that are not JSON objects. */
+  readonly setAside: (payload: Buffer) => void;
+}
+
+/** A whole queue, for tests that compare states. Scores are seconds since 1970. */
+export interface MemoryQueueState {
+  readonly ready: readonly Buffer[];
+  readonly delayed: readonly (readonly [payload: Buffer, due: Seconds])[];
+  readonly reserved: readonly (readonly [payload: Buffer, leaseEnd: Seconds])[];
+}
+
+/** Collections of payloads that are as cheap at their ends as those of Redis, and the limit of what one call may move. */
+export class MemoryQueue {
+  readonly #ready = new TextList();
+  readonly #delayed = new SortedTexts();
+  readonly #reserved = new SortedTexts();
+  /**
+   * Jobs cancelled while they ran, by id: true, or the reason. Whoever holds them is told, and so is whoever reserves them
+   * next.
+   */
+  readonly #cancelled = new Map<string, true | string>();
+  /** Counts the moves, so that of two jobs due at the same moment the one moved first comes up first. */
+  #moves = 0;
+
+  append(text: Text): void {
+    this.#ready.append(text);
+  }
+
+  /** Before all others, in their order. */
+  prepend(texts: readonly Text[]): void {
+    this.#ready.prepend(texts);
+  }
+
+  /** A job that already waits as delayed gets the new moment. */
+  delay(text: Text, due: Seconds): void {
+    this.#delayed.set(text, due, ++this.#moves);
+  }
+
+  isDelayed(text: Text): boolean {
+    return this.#delayed.has(text);
+  }
+
+  /** False if it was not delayed. */
+  removeDelayed(text: Text): boolean {
+    return this.#delayed.delete(text);
+  }
+
+  /** A waiting job with the same text would swallow it, so it gets another id. */
+  delayBeside(text: Text, due: Seconds): void {
+    this.delay(unlike(this.#delayed, text), due);
+  }
+
+  /** Due jobs go to the tail, in the order of their moments. */
+  promote(now: Seconds, budget: Budget): void {
+    for (const text of due(this.#delayed, now, budget)) this.#ready.append(text);
+  }
+
+  /**
+   * Jobs whose lease has ended go to the head, in the order of the ends. Counts a crash instead of a try, and returns the
+   * new texts.
+   */
+  reclaim(now: Seconds, budget: Budget): readonly Text[] {
+    const reclaimed = due(this.#reserved, now, budget).map((text) => {
+      const payload = bytesOf(text);
+      return textOf(withCounters(payload, afterReclaim(countersIn(payload)!)));
+    });
+    if (reclaimed.length > 0) this.#ready.prepend(reclaimed);
+    return reclaimed;
+  }
+
+  take({ limit, leaseEnd, budget, setAside }: Take): readonly Taken[] {
+    const taken: Taken[] = [];
+    const rank = ++this.#moves;
+    while (taken.length < limit) {
+      const text = this.#ready.first();
+      if (text === undefined || !budget.charge(text)) break;
+      this.#ready.take();
+      const payload = bytesOf(text);
+      const waiting = countersIn(payload);
+      const identified = hasId(payload);
+      // Our counters after a text that is not JSON: there is no id to be found.
+      if (waiting === undefined || (!identified && readCountersOfAny(payload) === undefined)) {
+        setAside(payload);
+        continue;
+      }
+      const counters = afterReserve(waiting);
+      const reserved = withCounters(payload, counters);
+      const unique = unlike(this.#reserved, textOf(identified ? reserved : withId(reserved, uuidv7())));
+      this.#reserved.set(unique, leaseEnd, rank);
+      taken.push({ text: unique, counters });
+    }
+    return taken;
+  }
+
+  /** False if nobody holds this reservation any more. */
+  drop(reserved: Text): boolean {
+    return this.#reserved.delete(reserved);
+  }
+
+  /** The job has ended: its cancellation is not meant for a later job with its id. */
+  forgetCancelled(reserved: Text): void {
+    if (this.#cancelled.size > 0) this.#cancelled.delete(String(idOf(reserved)));
+  }
+
+  /**
+   * Looks at every job of the queue.
+   *
+   * @param left called with the removed job
+   */
+  cancel(id: string, reason: string | undefined, left: (text: Text) => void): CancelResult {
+    const isMeant = (text: Text): boolean => idOf(text) === id;
+    const running = this.#reserved.firstOf(Infinity).find(({ text }) => isMeant(text));
+    if (running !== undefined) {
+      this.#cancelled.set(id, reason ?? true);
+      return 'signalled';
+    }
+    // The job may have been given back after it was told to end; a later job with its id was not.
+    this.#cancelled.delete(id);
+    const delayed = this.#delayed.firstOf(Infinity).find(({ text }) => isMeant(text));
+    if (delayed !== undefined) this.#delayed.delete(delayed.text);
+    const removed = delayed?.text ?? this.#ready.remove(isMeant);
+    if (removed === undefined) return 'unknown';
+    left(removed);
+    return 'removed';
+  }
+
+  /** Whether it was cancelled, or the reason. */
+  cancelled(reserved: Text): boolean | string {
+    return this.#cancelled.size > 0 && (this.#cancelled.get(String(idOf(reserved))) ?? false);
+  }
+
+  /** False if nobody holds this reservation any more. */
+  renew(reserved: Text, leaseEnd: Seconds): boolean {
+    if (!this.#reserved.has(reserved)) return false;
+    this.#reserved.set(reserved, leaseEnd, ++this.#moves);
+    return true;
+  }
+
+  /** The moment when another look is worthwhile. −Infinity: there are ready jobs now. */
+  get nextAt(): Seconds {
+    if (this.#ready.size > 0) return -Infinity;
+    return Math.min(this.#delayed.first()?.score ?? Infinity, this.#reserved.first()?.score ?? Infinity);
+  }
+
+  get isEmpty(): boolean {
+    return this.#ready.size + this.#delayed.size + this.#reserved.size === 0;
+  }
+
+  get counts(): Counts {
+    return { ready: this.#ready.size, delayed: this.#delayed.size, reserved: this.#reserved.size };
+  }
+
+  /** @param after how many jobs of the state to skip */
+  peek(state: WaitingState, limit: number, after = 0): readonly PeekedJob[] {
+    return this.#all(state, after + limit)
+      .slice(after)
+      .map((job, index) => ({ ...shown(job), place: String(after + index + 1) }));
+  }
+
+  /** Looks at every job. */
+  find(id: string): Pick<PlacedJob, 'state' | 'payload' | 'at'> | undefined {
+    for (const state of WAITING_STATES) {
+      const found = this.#all(state, Infinity).find(({ text }) => idOf(text) === id);
+      if (found !== undefined) return { state, ...shown(found) };
+    }
+    return undefined;
+  }
+
+  #all(state: WaitingState, limit: number): readonly (Pick<Scored, 'text'> & Partial<Scored>)[] {
+    if (state === 'ready') return this.#ready.firstOf(limit).map((text) => ({ text }));
+    return (state === 'delayed' ? this.#delayed : this.#reserved).firstOf(limit);
+  }
+
+  *texts(): Iterable<Text> {
+    yield* this.#ready.firstOf(Infinity);
+    for (const texts of [this.#delayed, this.#reserved]) for (const { text } of texts.firstOf(Infinity)) yield text;
+  }
+
+  clear(): void {
+    this.#ready.clear();
+    this.#delayed.clear();
+    this.#reserved.clear();
+    this.#cancelled.clear();
+  }
+
+  snapshot(): MemoryQueueState {
+    const scored = (texts: SortedTexts): [Buffer, Seconds][] =>
+      texts.firstOf(Infinity).map(({ text, score }) => [bytesOf(text), score]);
+    return {
+      ready: this.#ready.firstOf(Infinity).map(bytesOf),
+      delayed: scored(this.#delayed),
+      reserved: scored(this.#reserved),
+    };
+  }
+}
+
+function shown({ text, score }: Pick<Scored, 'text'> & Partial<Scored>): PeekedJob {
+  return { payload: bytesOf(text), ...(score !== undefined && { at: Math.round(score * 1000) }) };
+}
+
+function idOf(text: Text): unknown {
+  return fieldsIn(bytesOf(text).toString())?.['id'];
+}
+
+/** Removes and returns the due texts, as long as the budget lasts. */
+function due(texts: SortedTexts, now: Seconds, budget: Budget): readonly Text[] {
+  const taken: Text[] = [];
+  for (let next = texts.first(); next !== undefined && next.score <= now; next = texts.first()) {
+    if (!budget.charge(next.text)) break;
+    texts.delete(next.text);
+    taken.push(next.text);
+  }
+  return taken;
+}
+
+/** The text itself or, if there is an equal one, the same job under another id. */
+function unlike(texts: SortedTexts, text: Text): Text {
+  return texts.has(text) ? textOf(withId(bytesOf(text), uuidv7())) : text;
+}
+
+/** Payload bytes, one character per byte: such a text can be a key, and compares byte by byte as in Redis. */
+export type Text = string;
+
+export const textOf = (bytes: Buffer): Text => bytes.toString('latin1');
+
+export const bytesOf = (text: Text): Buffer => Buffer.from(text, 'latin1');
+
+/** How much one call may move, even with a million jobs due at once. */
+export class Budget {
+  #jobs = MOST_JOBS;
+  #bytes = MOST_BYTES;
+
+  /** Whether `text` may be moved as well. The first text always may, however long: otherwise it would stay forever. */
+  charge(text: Text): boolean {
+    if (this.#jobs === 0 || (this.#jobs < MOST_JOBS && text.length > this.#bytes)) return false;
+    this.#jobs -= 1;
+    this.#bytes -= text.length;
+    return true;
+  }
+}
+
+/** Taken elements leave a gap at the front, which is closed once it outweighs the rest. */
+const GAP_WORTH_CLOSING = 1024;
+
+/** The ready jobs of a queue. */
+export class TextList {
+  #items: Text[] = [];
+  #head = 0;
+
+  get size(): number {
+    return this.#items.length - this.#head;
+  }
+
+  append(text: Text): void {
+    this.#items.push(text);
+  }
+
+  /** Puts `texts` in front of all others, in their order. */
+  prepend(texts: readonly Text[]): void {
+    this.#items = [...texts, ...this.#items.slice(this.#head)];
+    this.#head = 0;
+  }
+
+  first(): Text | undefined {
+    return this.#items[this.#head];
+  }
+
+  take(): Text | undefined {
+    const text = this.#items[this.#head];
+    if (text === undefined) return undefined;
+    this.#items[this.#head] = '';
+    this.#head += 1;
+    if (this.#head >= GAP_WORTH_CLOSING && this.#head * 2 > this.#items.length) this.prepend([]);
+    return text;
+  }
+
+  /** Removes and returns the first text that matches. */
+  remove(isMeant: (text: Text) => boolean): Text | undefined {
+    const place = this.#items.findIndex((text, index) => index >= this.#head && isMeant(text));
+    return place >= 0 ? this.#items.splice(place, 1)[0] : undefined;
+  }
+
+  firstOf(limit: number): readonly Text[] {
+    return this.#items.slice(this.#head, this.#head + limit);
+  }
+
+  clear(): void {
+    this.#items = [];
+    this.#head = 0;
+  }
+}
+
+export interface Scored {
+  readonly text: Text;
+  /** The moment when it becomes ready, or its lease ends, in seconds since 1970. */
+  readonly score: Seconds;
+  /** Which of two at the same moment comes first. A server's clock moves on between two calls; a test's may stand still. */
+  readonly rank: number;
+}
+
+const precedes = (a: Scored, b: Scored): boolean => {
+  if (a.score !== b.score) return a.score < b.score;
+  if (a.rank !== b.rank) return a.rank < b.rank;
+  return a.text < b.text;
+};
+
+/** Texts sorted by score, each once: delayed and reserved jobs. */
+export class SortedTexts {
+  readonly #byText = new Map<Text, Scored>();
+  #order: Scored[] = [];
+
+  get size(): number {
+    return this.#order.length;
+  }
+
+  has(text: Text): boolean {
+    return this.#byText.has(text);
+  }
+
+  first(): Scored | undefined {
+    return this.#order[0];
+  }
+
+  firstOf(limit: number): readonly Scored[] {
+    return this.#order.slice(0, limit);
+  }
+
+  /** Adds the text, or changes its score. */
+  set(text: Text, score: Seconds, rank: number): void {
+    this.delete(text);
+    const scored = { text, score, rank };
+    this.#byText.set(text, scored);
+    this.#order.splice(this.#positionOf(scored), 0, scored);
+  }
+
+  /** False if it was not there. */
+  delete(text: Text): boolean {
+    const scored = this.#byText.get(text);
+    if (scored === undefined) return false;
+    this.#byText.delete(text);
+    this.#order.splice(this.#positionOf(scored), 1);
+    return true;
+  }
+
+  clear(): void {
+    this.#byText.clear();
+    this.#order = [];
+  }
+
+  /** How many come before it. */
+  #positionOf(scored: Scored): number {
+    let low = 0;
+    let high = this.#order.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (precedes(this.#order[middle]!, scored)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,386 @@
+/** The `database` driver: one class for all databases. The dialect writes the statements, the engine runs them. */
+import { ALL_CAPABLE } from '../driver';
+import type {
+  Connection,
+  Counts,
+  Diagnosis,
+  Entry,
+  Once,
+  PageToPush,
+  PeekedJob,
+  PlacedJob,
+  Pushed,
+  PushedOnce,
+  RenewResult,
+  Reservation,
+  Settled,
+  Settlement,
+  ThreadAccess,
+  WaitingState,
+  Wanted,
+  Migrations,
+  Queues,
+  KeyStore,
+  AtOnce,
+} from '../contract';
+import type { Clock, Milliseconds, Seconds } from '../../base/clock';
+import { OnqueueError } from '../../base/onqueue-error';
+import { MOST_JOBS, pagesOf } from '../../base/collections';
+import type { NewBatch } from '../batch-store';
+import { batchEnded, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
+import { settledThen, StoreConnection, Waits } from '../kit/connection';
+import { Batches, queuesOf, BatchRows } from './batches';
+import { CallClient } from './calls';
+import { SqlControl } from './control';
+import {
+  newJob,
+  shownText,
+  type Dialect,
+  type Holders,
+  type PushAnswer,
+  type QueuedJob,
+  type ReservationToken,
+  type Waking,
+  type StoredJob,
+} from './dialect';
+import {
+  orderOf,
+  repeatable,
+  perform,
+  runAll,
+  written,
+  inPieces,
+  type Engine,
+  type Purpose,
+  type Sql,
+  type SqlResult,
+  type SqlSession,
+  type Work,
+  type Store,
+} from './statement';
+import { otherDatabase } from './errors';
+import { Exchanger } from './exchange';
+import { FailedJobs } from './failed';
+import { countJobs, clearQueue } from './queues';
+import { find, forgetCalls, forgetQueue, queues, readSomeIds, peek } from './jobs';
+import { Locks, SqlRecords, type RecordWakes } from './records';
+import { lookOnce, pushOnce, pushedOf, PushLane, type Send } from './push';
+
+export interface SqlParts {
+  readonly name: string;
+  /** For display: without a password. */
+  readonly address: string;
+  readonly dialect: Dialect;
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly waking: Waking;
+  /** Absent if those who wait for a record must poll. */
+  readonly recordWakes?: RecordWakes | undefined;
+  readonly tables: SqlTables;
+  /** Absent if another thread cannot open the store. */
+  readonly threadAccess: ThreadAccess | undefined;
+  readonly now: () => Promise<Milliseconds>;
+  readonly diagnose: () => Promise<readonly Diagnosis[]>;
+  /** See `AtOnce.pushes`. */
+  readonly pushesAtOnce?: number;
+  /** The maximum number of jobs that one call pushes, if other than the usual limit of a call. */
+  readonly pushedPage?: number;
+  /** Whether the store has lost what it confirmed; true once for each loss. Absent if this cannot be known. */
+  readonly hasForgotten?: () => boolean;
+}
+
+export interface SqlTables {
+  readonly migrations: Migrations;
+  /** Rejects if the tables do not exist. Called before they are used. */
+  check(consequence: string): Promise<void>;
+}
+
+/** How often `find` looks for a job if payload ids are still unread: it reads 100 of them each time. */
+const MOST_LOOKS = 10;
+
+/** Records that are left behind are removed by others after a day. */
+const FAREWELL_DEADLINE: Seconds = 1;
+
+export class SqlConnection extends StoreConnection implements Connection {
+  readonly driver = 'database';
+  readonly address: string;
+  readonly capabilities = ALL_CAPABLE;
+  readonly atOnce: AtOnce;
+  readonly threadAccess: ThreadAccess | undefined;
+  readonly failed: FailedJobs;
+  readonly locks: Locks;
+  readonly control: SqlControl;
+  readonly records: SqlRecords;
+  readonly batches: Batches;
+  readonly migrations: Migrations;
+  readonly #parts: SqlParts;
+  readonly #dialect: Dialect;
+  readonly #store: Store;
+  readonly #exchanger: Exchanger;
+  readonly #waits: Waits;
+  /** Never used with unanswered calls: a push that took the answer to another call for its own would lose its jobs. */
+  #pushClient = new CallClient();
+  readonly #lane: PushLane;
+
+  constructor(parts: SqlParts) {
+    const { name, address, dialect, waking, tables, threadAccess } = parts;
+    super(name);
+    this.address = address;
+    this.atOnce = { pushes: parts.pushesAtOnce };
+    this.threadAccess = threadAccess;
+    this.#parts = parts;
+    this.#dialect = dialect;
+    const send: Send = (jobs, consequence, begins) => this.#send(jobs, consequence, begins);
+    this.#lane = new PushLane(name, send, parts.pushedPage);
+    this.#store = {
+      dialect,
+      batchRows: new BatchRows(dialect),
+      access: (operation, purpose, work) => this.#access(operation, purpose, work),
+      wrote: (queue) => waking.wrote?.(queue),
+    };
+    this.#waits = new Waits(parts.clock);
+    this.#exchanger = new Exchanger({ ...parts, ...this.#store });
+    this.batches = new Batches(this.#store);
+    this.failed = new FailedJobs(this.#store);
+    this.locks = new Locks(this.#store);
+    this.records = new SqlRecords(this.#store, parts.recordWakes);
+    this.control = new SqlControl(this.#store, this.batches);
+    const { migrations } = tables;
+    this.migrations = {
+      ...migrations,
+      run: async () => {
+        this.checkOpen('migrate');
+        return migrations.run();
+      },
+    };
+  }
+
+  async push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void> {
+    this.checkOpen('push');
+    if (isOfBatch(entries, begins)) return this.#lane.pushBatch(queuedJobs(queue, entries), begins);
+    return this.#lane.pushAll(entries.length, queuedPages(queue, entries, this.#parts.pushedPage));
+  }
+
+  async exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
+    this.checkOpen('exchange');
+    if (wanted?.within === undefined) return this.#exchanger.exchange(settlements, wanted);
+    const listening = this.#parts.waking.listening(wanted);
+    const results = settlements.length === 0 ? [] : (await this.#exchanger.exchange(settlements)).results;
+    return settledThen(results, () => this.#waits.reserve(wanted, listening, () => this.#exchanger.reserve(wanted)));
+  }
+
+  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
+    this.checkOpen('renew');
+    const purpose = repeatable('no lease was renewed');
+    const results: RenewResult[] = [];
+    for (const page of pagesOf(reservations, () => 0)) {
+      const tokens = page.map(({ token }) => token as ReservationToken);
+      results.push(...(await this.#access('renew', purpose, () => this.#dialect.jobs.renew(tokens, lease))));
+    }
+    return results;
+  }
+
+  readonly queues: Required<Queues> = {
+    names: () => this.#access('queues', { consequence: 'no queues were listed' }, () => queues(this.#dialect)),
+    counts: (queue) => this.#counts(queue),
+    clear: (queue) => this.#clear(queue),
+    peek: (queue, state, limit, after) => this.#peek(queue, state, limit, after),
+    find: (id, queue) => this.#find(id, queue),
+    forget: (queue) => {
+      const purpose = orderOf(`queue '${queue}' was not forgotten`);
+      return this.#access('forget', purpose, () => forgetQueue(this.#dialect, queue));
+    },
+  };
+
+  readonly keys: Required<KeyStore> = {
+    pushOnce: (page, once) => this.#pushOnce(page, once),
+    /** Only batches are recounted: unique keys are free when their jobs are gone, whoever removed them. */
+    recount: (options) => this.batches.recount(options),
+  };
+
+  async #counts(queue: string): Promise<Counts> {
+    const purpose = { consequence: 'nothing was counted' };
+    return inPieces(this.#store.access, 'counts', purpose, countJobs(this.#dialect, queue));
+  }
+
+  async #clear(queue: string): Promise<number> {
+    const purpose = repeatable(`not all jobs of queue '${queue}' were removed`);
+    return clearQueue(
+      this.#dialect,
+      queue,
+      (work) => this.#access('clear', purpose, work),
+      (page) => this.batches.removing('clear', purpose, page),
+    );
+  }
+
+  async #peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]> {
+    const purpose = { consequence: 'nothing was shown' };
+    const jobs = await this.#access('peek', purpose, () => peek(this.#dialect, queue, state, limit, after));
+    return jobs.map((job) => ({ ...shown(job), place: job.place }));
+  }
+
+  async #find(id: string, queue?: string): Promise<PlacedJob | 'unseen' | undefined> {
+    const purpose = { consequence: `job ${id} was not looked for` };
+    const reading = repeatable(purpose.consequence);
+    for (let looks = 0; ; looks += 1) {
+      const job = await this.#access('find', purpose, () => find(this.#dialect, id, queue));
+      if (job !== undefined) return { ...shown(job), queue: job.queue, state: job.state };
+      if (looks === MOST_LOOKS) return 'unseen';
+      // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.
+      if (!(await this.#access('find', reading, () => readSomeIds(this.#dialect, MOST_JOBS)))) return undefined;
+    }
+  }
+
+  async #pushOnce({ queue, entries, begins }: PageToPush, once: Once): Promise<PushedOnce> {
+    const looking = { consequence: entries.length === 1 ? 'the job was not queued' : 'the jobs were not queued' };
+    const known = await this.#access('pushOnce', looking, () => lookOnce(this.#dialect, once));
+    if (known !== undefined) return known;
+    const jobs = queuedJobs(queue, entries);
+    const holders = (refused: PushAnswer) => this.#checked(jobs, refused, begins);
+    const purpose = { ...repeatable(looking.consequence), durable: true };
+    const pushed = await this.#access('pushOnce', purpose, () => pushOnce(this.#store, jobs, begins, once, holders));
+    for (const name of typeof pushed === 'string' ? [] : [queue, ...queuesOf(begins?.callbacks ?? [])])
+      this.#store.wrote(name);
+    return pushed;
+  }
+
+  async now(): Promise<Milliseconds> {
+    this.checkOpen('now');
+    return this.#parts.now();
+  }
+
+  /** Pushes within the user's transaction: the jobs are there once it is committed. */
+  within(transaction: unknown): Pick<Connection, 'push'> | undefined {
+    this.checkOpen('using');
+    const session = this.#dialect.sessionOf(transaction);
+    if (session === undefined) return undefined;
+    return {
+      push: async (queue, entries, begins) => {
+        // The transaction may have ended by now.
+        if (await perform(session, this.#dialect.jobs.isWithin())) {
+          return this.#pushWithin(session, queue, entries, begins);
+        }
+        throw unknownTransaction(this.name, transaction);
+      },
+    };
+  }
+
+  async diagnose(): Promise<readonly Diagnosis[]> {
+    this.checkOpen('diagnose');
+    try {
+      return await this.#parts.diagnose();
+    } catch (error) {
+      if (!(error instanceof OnqueueError)) throw error;
+      return [{ level: 'error', subject: 'database', message: error.message }];
+    }
+  }
+
+  protected async end(): Promise<void> {
+    this.#parts.recordWakes?.close();
+    this.#waits.close();
+    this.#parts.waking.close?.();
+    await this.#lane.close();
+    const clients = [this.#pushClient, ...this.#exchanger.clients]
+      .filter(({ wasUsed }) => wasUsed)
+      .map(({ name }) => name);
+    if (clients.length > 0 && this.#dialect.recordsCalls) {
+      const farewell = repeatable('what was told to this process is still recorded');
+      const purpose = { ...farewell, deadline: FAREWELL_DEADLINE };
+      await this.#parts.engine.run(purpose, () => forgetCalls(this.#dialect, clients)).catch(() => undefined);
+    }
+    await this.#parts.engine.close();
+  }
+
+  async #access<T>(operation: string, purpose: Purpose, work: () => Work<T>): Promise<T> {
+    this.checkOpen(operation);
+    await this.#parts.tables.check(purpose.consequence);
+    return this.#parts.engine.run(purpose, work);
+  }
+
+  /** If the answer gets lost the call is repeated; nothing is queued twice. */
+  async #send(
+    jobs: readonly QueuedJob[],
+    consequence: string,
+    begins: NewBatch | undefined,
+  ): Promise<Holders | undefined> {
+    await this.#parts.tables.check(consequence);
+    // An unanswered transaction may still have its client's record locked.
+    if (this.#pushClient.isUnheard) this.#pushClient = new CallClient();
+    const client = this.#pushClient;
+    const purpose = { consequence, writes: 'repeatable', durable: true } as const;
+    const pushing = this.#parts.engine.run(purpose, () => this.#dialect.jobs.push(jobs, client.next(), begins));
+    const refused = await pushing.catch((error: unknown) => {
+      if (!(error instanceof QueueUnavailableError) || error.facts.uncertain !== true) client.refused();
+      throw error;
+    });
+    client.heard();
+    const holders = this.#checked(jobs, refused, begins);
+    // A batch without jobs sends its callbacks at once.
+    for (const queue of queuesOf([...jobs, ...(begins?.callbacks ?? [])])) this.#store.wrote(queue);
+    return holders;
+  }
+
+  async #pushWithin(
+    session: SqlSession,
+    queue: string,
+    entries: readonly Entry[],
+    begins: NewBatch | undefined,
+  ): Promise<readonly Pushed[] | undefined> {
+    const { jobs, trouble } = this.#dialect;
+    const purpose = repeatable('the job was not queued');
+    // Outside of the transaction: within it, a new name would make others wait until it ends.
+    for (const name of jobs.remember === undefined ? [] : [queue, ...queuesOf(begins?.callbacks ?? [])]) {
+      await this.#access('push', purpose, () => written(jobs.remember!(name)));
+    }
+    const pages = isOfBatch(entries, begins) ? [queuedJobs(queue, entries)] : queuedPages(queue, entries);
+    const held = new Map<number, Exclude<Pushed, 'queued'>>();
+    let place = 0;
+    const divided: SqlSession = {
+      run: (statements) => (statements[0]?.apart === true ? this.#apart(statements) : session.run(statements)),
+    };
+    for (const page of pages) {
+      const pushing = perform(divided, jobs.push(page, undefined, begins)).catch((cause: unknown) => {
+        // Our own connections do see the tables. Other errors come from the user's client, and are passed on.
+        throw trouble(cause) === 'unmigrated' ? otherDatabase(this.name, this.address, { cause }) : cause;
+      });
+      for (const [index, holder] of this.#checked(page, await pushing, begins) ?? []) held.set(place + index, holder);
+      place += page.length;
+    }
+    return pushedOf(entries.length, held);
+  }
+
+  #apart(statements: readonly Sql[]): Promise<readonly SqlResult[]> {
+    return this.#access('push', { consequence: 'the job was not queued' }, () => runAll(statements));
+  }
+
+  /** @throws DuplicatePayloadError, E_BATCH_ENDED */
+  #checked(jobs: readonly QueuedJob[], refused: PushAnswer, begins: NewBatch | undefined): Holders | undefined {
+    if (typeof refused === 'string') throw batchEnded(this.name, begins?.id ?? jobs[0]!.batch!.id, refused);
+    if (typeof refused !== 'number') return refused;
+    const { queue, payload } = jobs[refused]!;
+    throw new DuplicatePayloadError(this.name, queue, String(payload));
+  }
+}
+
+function shown(job: StoredJob): PeekedJob {
+  return { payload: shownText(job), ...(job.at === undefined ? {} : { at: Math.round(job.at * 1000) }) };
+}
+
+/** Pages are made when their turn comes: the first jobs are on their way before the last are looked at. */
+function* queuedPages(queue: string, entries: readonly Entry[], most?: number): Generator<readonly QueuedJob[]> {
+  for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload), most)) {
+    yield queuedJobs(queue, page);
+  }
+}
+
+function queuedJobs(queue: string, entries: readonly Entry[]): readonly QueuedJob[] {
+  return entries.map(({ payload, delay = 0, dueAt, distinct = false, ties }) => {
+    const unique = distinct && (delay > 0 || dueAt !== undefined);
+    const job = { ...newJob(payload, delay, dueAt), queue, unique };
+    return ties === undefined ? job : { ...job, tie: ties.unique, debounce: ties.debounce, batch: ties.batch };
+  });
+}
+
+/** Either all jobs of a call belong to one batch, or none does. */
+const isOfBatch = ([first]: readonly Entry[], begins: NewBatch | undefined): boolean =>
+  begins !== undefined || first?.ties?.batch !== undefined;

@@ -1,0 +1,405 @@
+/**
+ * Ends reservations and hands out jobs in one call of the dialect, on every database.
+ *
+ * A database may carry out a call whose answer gets lost. The client's next call learns what became of it: see `CallMark`.
+ */
+import { OnqueueError } from '../../base/onqueue-error';
+import { isTakenBack, readTies } from '../../payload/ties';
+import type { Reservation, ReserveReply, Settled, Settlement, Wanted, FollowUp } from '../contract';
+import { isStoreAway } from '../errors';
+import { NOTHING, Settling } from '../kit/connection';
+import type { BatchRows } from './batches';
+import { CallClients, type CallClient } from './calls';
+import {
+  followersOf,
+  newJob,
+  type Ending,
+  type Exchange,
+  type Outlook,
+  type ReservationToken,
+  type TiedReservation,
+  type Waking,
+  type Dialect,
+  type Line,
+  type Leaving,
+  type QueuedJob,
+  type TakenJob,
+} from './dialect';
+import {
+  repeatable,
+  raw,
+  sql,
+  type RowId,
+  type Work,
+  type Store,
+  type Sql,
+  type SqlRow,
+  type SqlValue,
+} from './statement';
+import { cancelledOf, rewrite, type Rewritten } from './jobs';
+import type { Seconds } from '../../base/clock';
+import {
+  countersIn,
+  fenceOf,
+  hasId,
+  noCounters,
+  withCounters,
+  withId,
+  NOT_AN_OBJECT,
+  UNREADABLE_NAME,
+} from '../../payload/counters';
+import { uuidv7 } from '../../payload/uuid';
+import { changeBy } from '../kit/batch-counts';
+
+export interface ExchangerParts extends Store {
+  readonly name: string;
+  readonly waking: Waking;
+  /** Whether the store has lost what it confirmed; true once for each loss. Absent if this cannot be known. */
+  readonly hasForgotten?: (() => boolean) | undefined;
+}
+
+/** `settled`: ids of jobs. */
+interface Answer extends Pick<HandedOut, 'unreadable'> {
+  readonly settled: ReadonlySet<RowId>;
+  readonly reply: ReserveReply;
+  /** The queues that batches have sent jobs to. */
+  readonly sentTo: readonly string[];
+}
+
+const NOT_SETTLED = 'no outcome was recorded';
+const NOT_RESERVED = 'no job was reserved';
+
+export class Exchanger {
+  readonly #parts: ExchangerParts;
+  readonly #clients = new CallClients();
+  readonly #settling = new Settling(sizeOf);
+
+  constructor(parts: ExchangerParts) {
+    this.#parts = parts;
+  }
+
+  /** The clients whose calls may have been recorded. */
+  get clients(): readonly CallClient[] {
+    return this.#clients.all;
+  }
+
+  /** Reserves at once. */
+  async reserve(request: Wanted): Promise<ReserveReply> {
+    const { access, dialect } = this.#parts;
+    // Usually an idle worker is polling. Without locks it hinders nobody.
+    if (dialect.jobs.idle !== undefined) {
+      const look = (): Work<Outlook | undefined> => dialect.jobs.idle!(request.queues);
+      const outlook = await access('exchange', { consequence: NOT_RESERVED }, look);
+      if (outlook !== undefined) return this.#withNews({ reservations: [], setAside: [], ...outlook });
+    }
+    return (await this.#exchange([], request)).reply;
+  }
+
+  async exchange(settlements: readonly Settlement[], request?: Wanted): Promise<Settled> {
+    if (settlements.length === 0)
+      return request === undefined ? NOTHING : { results: [], reply: await this.reserve(request) };
+    await this.#clients.clearDoubts((client) => this.#exchangeAs(client, [], undefined));
+    return this.#settling.inPages(settlements, async (page, isLast) => {
+      const wanted = isLast ? request : undefined;
+      if (page.length > 0) return this.#exchange(page, wanted);
+      return wanted === undefined ? NOTHING : { results: [], reply: await this.reserve(wanted) };
+    });
+  }
+
+  async #exchange(settlements: readonly Settlement[], request: Wanted | undefined): Promise<Settled> {
+    const { unreadable, ...answer } = await this.#clients.use((client) =>
+      this.#exchangeAs(client, settlements, request),
+    );
+    if (unreadable.length === 0) return answer;
+    const { results, reply } = answer;
+    try {
+      const ends = (await this.exchange(unreadable)).results;
+      const gone = unreadable.filter((_, at) => ends[at] === 'settled');
+      const setAside = gone.map(({ reservation: { queue }, failure: { id, exception } }) => ({
+        ...{ queue, id },
+        reason: exception,
+      }));
+      return { results, reply: { ...reply, setAside } };
+    } catch (error) {
+      // A worker fails them, and reports what the store refused.
+      const left = unreadable.map(({ reservation }) => reservation);
+      if (!isStoreAway(error)) return { results, reply: { ...reply, reservations: [...reply.reservations, ...left] } };
+      // They come back when their leases end. The rest of this call's result does not wait for that.
+      if (results.length + reply.reservations.length > 0) return answer;
+      throw error;
+    }
+  }
+
+  async #exchangeAs(
+    client: CallClient,
+    settlements: readonly Settlement[],
+    request: Wanted | undefined,
+  ): Promise<Settled & Pick<HandedOut, 'unreadable'>> {
+    const { name, access } = this.#parts;
+    const reserving = settlements.length === 0 ? NOT_RESERVED : `${NOT_SETTLED}, and ${NOT_RESERVED}`;
+    const consequence = request === undefined ? NOT_SETTLED : reserving;
+    const endings = settlements.map((settlement) => endingOf(settlement, name));
+    // If a reservation has several endings, the first one counts.
+    const ends = new Map<RowId, Ending>();
+    for (const ending of endings) if (!ends.has(ending.id)) ends.set(ending.id, ending);
+    try {
+      const { settled, reply, unreadable, sentTo } = await access('exchange', repeatable(consequence), () =>
+        this.#handOut({ endings: [...ends.values()], request, mark: client.next() }),
+      );
+      this.#settling.wereWritten(client.heard(settled));
+      this.#wakeOthers(endings, sentTo, reply);
+      const results = endings.map((ending) =>
+        settled.has(ending.id) && ends.get(ending.id) === ending ? 'settled' : 'lost',
+      );
+      return { results, reply: this.#withNews(reply), unreadable };
+    } catch (error) {
+      client.doubt(settlements.map(({ reservation }) => reservation));
+      throw error;
+    }
+  }
+
+  /** If a later step fails, the client's next call gives back what was reserved here. */
+  *#handOut(exchange: Exchange): Work<Answer> {
+    const { dialect, batchRows } = this.#parts;
+    const freed = freedIn(exchange.endings);
+    // Before they go back: afterwards they are nobody's.
+    if (freed.length > 0) yield* dialect.jobs.giveUp(freed);
+    const { settled, taken, outlook, sentTo = [], isCancelling = false } = yield* dialect.jobs.exchange(exchange);
+    const { reservations, rewritten, unreadable } = handedOut(taken);
+    if (rewritten.length > 0) yield* this.#rewrite(rewritten);
+    const back = reservations.filter(({ counters }) => counters.releases > 0).flatMap(takenBack);
+    if (back.length > 0) yield* dialect.jobs.takeBack(back);
+    const ordered = yield* this.#withReasons(reservations);
+    const marked = isCancelling ? yield* withCancelledBatches(ordered, batchRows) : ordered;
+    const reply = { reservations: marked, setAside: [], ...outlook };
+    return { settled, reply, unreadable, sentTo };
+  }
+
+  /**
+   * A job whose update is refused keeps its stored payload: the id that it is handed out with is valid for this reservation
+   * only.
+   */
+  *#rewrite(jobs: readonly Rewritten[]): Work<void> {
+    const { dialect } = this.#parts;
+    try {
+      yield* rewrite(dialect, jobs);
+    } catch (error) {
+      if (!(error instanceof OnqueueError) && dialect.trouble(error) !== 'unfit') throw error;
+      if (jobs.length > 1) for (const job of jobs) yield* this.#rewrite([job]);
+    }
+  }
+
+  *#withReasons(reservations: readonly Reservation[]): Work<readonly Reservation[]> {
+    const idOf = ({ token }: Reservation): RowId => (token as ReservationToken).id;
+    const ending = reservations.filter(({ cancelled }) => cancelled !== undefined);
+    if (ending.length === 0) return reservations;
+    const reasons = yield* cancelledOf(this.#parts.dialect, ending.map(idOf));
+    return reservations.map((reservation) =>
+      reservation.cancelled === undefined
+        ? reservation
+        : { ...reservation, cancelled: reasons.get(idOf(reservation)) ?? false },
+    );
+  }
+
+  #withNews(reply: ReserveReply): ReserveReply {
+    return this.#parts.hasForgotten?.() === true ? { ...reply, forgotten: true } : reply;
+  }
+
+  #wakeOthers(endings: readonly Ending[], sentTo: readonly string[], { reservations }: ReserveReply): void {
+    const { waking, wrote } = this.#parts;
+    const released = endings.flatMap((ending) => (ending.kind === 'released' ? [ending.queue] : []));
+    const following = followersOf(endings).map(({ queue }) => queue);
+    for (const queue of new Set([...released, ...following, ...sentTo])) wrote(queue);
+    if (reservations.length > 0) waking.busy?.(reservations.map(({ queue }) => queue));
+  }
+}
+
+/** The jobs that give up their keys. */
+function freedIn(endings: readonly Ending[]): readonly TiedReservation[] {
+  const freed: TiedReservation[] = [];
+  for (const ending of endings) {
+    if (ending.kind !== 'released' || ending.frees === undefined) continue;
+    freed.push({ id: ending.id, fence: ending.fence, tied: ending.frees });
+  }
+  return freed;
+}
+
+/** The job as a list, if it may have given up a key that it takes again. */
+function takenBack({ payload, token }: Reservation): readonly TiedReservation[] {
+  const tied = readTies(payload);
+  return tied !== undefined && isTakenBack(tied.unique) ? [{ ...(token as ReservationToken), tied }] : [];
+}
+
+function* withCancelledBatches(reservations: readonly Reservation[], batches: BatchRows): Work<readonly Reservation[]> {
+  const ids = reservations.map(({ payload }) => readTies(payload)?.batch?.id ?? '');
+  const known = new Set(ids.filter((id) => id !== ''));
+  if (known.size === 0) return reservations;
+  const cancelled = yield* batches.cancelledOf([...known]);
+  return reservations.map((reservation, at) =>
+    cancelled.has(ids[at]!) ? { ...reservation, cancelled: reservation.cancelled || true } : reservation,
+  );
+}
+
+/** Which queues have jobs, and when they will: read without locks. */
+export interface QueueOutlook {
+  readonly queue: string;
+  readonly ready: boolean;
+  /** When the first delayed job becomes ready, seconds since 1970. */
+  readonly due: Seconds;
+  /** When the first lease ends. */
+  readonly leaseEnd: Seconds;
+  /** When its pause ends. Infinity: when it is resumed. -Infinity: it is not paused. */
+  readonly pausedUntil: Seconds;
+  /** The same for all queues: changes with each restart; undefined if there was none. */
+  readonly restart: string | undefined;
+  /** The same for all queues: an unfinished batch was cancelled. */
+  readonly isCancelling: boolean;
+}
+
+/** Rounds to microseconds, so that sums and differences come out even. */
+export const toMicroseconds = (seconds: Seconds): Seconds => Math.round(seconds * 1e6) / 1e6;
+
+/** Later than the end of any pause. */
+export const FOR_EVER = 9_999_999_999_999;
+
+/** Selects the row that `queueOutlook` reads. @param cancelling selects a row if an unfinished batch was cancelled */
+export function outlookStatement(
+  { orders }: Dialect['tables'],
+  { of, state, at }: Line,
+  read: Dialect['read'],
+  queue: string | Sql,
+  cancelling: Sql,
+): Sql {
+  const line = of(queue);
+  return sql`SELECT
+    (SELECT 1 ${line} AND ${state.ready} LIMIT 1),
+    (SELECT min(${at.delayed}) ${line} AND ${state.delayed}),
+    (SELECT min(${at.reserved}) ${line} AND ${state.reserved}),
+    (SELECT COALESCE(ends_at, ${raw(String(FOR_EVER))}) FROM ${orders} WHERE kind = 'pause' AND value = ${queue}),
+    (SELECT ${read('max(value)')} FROM ${orders} WHERE kind = 'restart'),
+    (${cancelling})`;
+}
+
+export function queueOutlook(queue: string, row: SqlRow): QueueOutlook {
+  const [ready = null, due = null, leaseEnd = null, pause = null, restart = null, cancelling = null] = row;
+  return {
+    queue,
+    ready: ready !== null,
+    due: moment(due),
+    leaseEnd: moment(leaseEnd),
+    pausedUntil: pause === null ? -Infinity : moment(pause),
+    restart: restart === null ? undefined : String(restart),
+    isCancelling: cancelling !== null,
+  };
+}
+
+/** Reads a time. A text that somebody has put there counts as never. */
+function moment(value: SqlValue): Seconds {
+  const isNumber = typeof value === 'number' || (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value));
+  const seconds = isNumber ? Number(value) : Infinity;
+  return seconds < FOR_EVER ? seconds : Infinity;
+}
+
+export function outlookOf(outlooks: readonly QueueOutlook[], now: Seconds): Outlook {
+  const moments = outlooks.flatMap(({ pausedUntil, ready, due, leaseEnd }) => {
+    if (pausedUntil > now) return [pausedUntil];
+    return ready ? [now] : [due, leaseEnd];
+  });
+  const paused = outlooks.filter(({ pausedUntil }) => pausedUntil > now).map(({ queue }) => queue);
+  const restart = outlooks[0]?.restart;
+  return {
+    nextIn: Math.max(toMicroseconds(Math.min(...moments, Infinity) - now), 0),
+    now: now * 1000,
+    ...(paused.length > 0 && { paused }),
+    ...(restart !== undefined && { restart }),
+  };
+}
+
+type Failed = Extract<Settlement, { outcome: 'failed' }>;
+
+export interface HandedOut {
+  readonly reservations: readonly Reservation[];
+  /** To be written before the reservations are handed out. */
+  readonly rewritten: readonly Rewritten[];
+  /** The settlements of payloads that are not JSON objects, which must not block jobs that can run. */
+  readonly unreadable: readonly Failed[];
+}
+
+/** Makes reservations from rows that were taken, and endings from workers' settlements. */
+export function handedOut(taken: readonly TakenJob[]): HandedOut {
+  const reservations: Reservation[] = [];
+  const rewritten: Rewritten[] = [];
+  const unreadable: Failed[] = [];
+  const texts = new Set<string>();
+  for (const { id, queue, payload: stored, counters, cancelled } of taken) {
+    const token: ReservationToken = { id, fence: fenceOf(counters) };
+    if (countersIn(stored) === undefined) {
+      const failure = { id: uuidv7(), name: UNREADABLE_NAME, exception: NOT_AN_OBJECT };
+      const reservation = { queue, payload: stored, counters, token };
+      unreadable.push({ outcome: 'failed', reservation, counters: noCounters, failure });
+      continue;
+    }
+    let payload = withCounters(stored, counters);
+    const text = payload.toString('latin1');
+    // A second job with the same text gets an id of its own: both may fail, and both are to be kept.
+    if (!hasId(payload) || texts.has(text)) {
+      const uuid = uuidv7();
+      payload = withId(payload, uuid);
+      rewritten.push({ ...token, payload, uuid });
+    }
+    texts.add(text);
+    reservations.push({ queue, payload, counters, token, ...(cancelled !== false && { cancelled }) });
+  }
+  return { reservations, rewritten, unreadable };
+}
+
+export function endingOf(settlement: Settlement, connection: string): Ending {
+  const leaves = leavingOf(settlement);
+  const ending = plainEndingOf(settlement, connection);
+  return leaves === undefined ? ending : { ...ending, leaves };
+}
+
+/** Undefined if the job belongs to no batch, or goes back to its queue. */
+function leavingOf(settlement: Settlement): Leaving | undefined {
+  const tie = settlement.outcome === 'released' ? undefined : readTies(settlement.reservation.payload)?.batch;
+  return tie && { id: tie.id, change: changeBy(tie, settlement) };
+}
+
+/** The ending without its effect on a batch. */
+function plainEndingOf(settlement: Settlement, connection: string): Ending {
+  const { reservation } = settlement;
+  const { queue } = reservation;
+  const token = reservation.token as ReservationToken;
+  if (settlement.outcome === 'released') {
+    const { delay, dueAt, front, counters } = settlement;
+    const due = dueAt === undefined ? undefined : dueAt / 1000;
+    const isFree = counters.releases > reservation.counters.releases;
+    const tied = isFree ? readTies(reservation.payload) : undefined;
+    const frees = settlement.frees === true && tied?.unique !== undefined ? tied : undefined;
+    const retakes = frees === undefined && tied?.unique?.until === 'start' ? tied : undefined;
+    return { ...token, kind: 'released', queue, delay, due, front, retakes, frees, counters };
+  }
+  if (settlement.outcome === 'cancelled') return { ...token, kind: 'removed' };
+  const next = settlement.next?.map(followerOf);
+  if (settlement.outcome === 'completed') {
+    // Usually there are no followers, and an extra field costs thousands of instructions.
+    return next === undefined ? { ...token, kind: 'removed' } : { ...token, kind: 'removed', next };
+  }
+  const { counters, failure } = settlement;
+  const asStored = countersIn(reservation.payload) === undefined;
+  const payload = asStored ? reservation.payload : withCounters(reservation.payload, counters);
+  const entry = { ...failure, connection, queue, payload, attempts: counters.attempts };
+  return { ...token, kind: 'failed', entry, asStored, next };
+}
+
+export function followerOf({ queue, entry: { payload, delay = 0, dueAt } }: FollowUp): QueuedJob {
+  return { ...newJob(payload, delay, dueAt), queue, unique: false };
+}
+
+/** The bytes that a settlement sends: only a failed job sends its payload again; followers are added. */
+export function sizeOf(settlement: Settlement): number {
+  if (settlement.outcome === 'released' || settlement.outcome === 'cancelled') return 0;
+  const { next, reservation } = settlement;
+  const own = settlement.outcome === 'failed' ? reservation.payload.length + settlement.failure.exception.length : 0;
+  return next === undefined ? own : next.reduce((sum, { entry }) => sum + Buffer.byteLength(entry.payload), own);
+}

@@ -1,0 +1,189 @@
+/** The `database` driver on MySQL and MariaDB, and the part of the package mysql2 that it uses. */
+import type { DatabaseConfig } from '../driver';
+import type { OpenContext } from '../opening';
+import { isTls, parsed, tableNames } from '../address';
+import { badDatabaseUrl, badTls, UNREADABLE } from '../errors';
+import { connectTimeout, MOST_CONNECTIONS, serverConnection } from '../server/caller';
+import type { SqlConnection } from '../connection';
+import { mysqlDialect } from './dialect';
+import { mysqlErrors } from './errors';
+import { mysqlNames, mysqlSchema } from './schema';
+import { MysqlPool } from './pool';
+import type { Socket } from 'node:net';
+import { peerError } from '../../kit/requirements';
+import type { Clock, Seconds } from '../../../base/clock';
+import { Recent } from '../../../base/collections';
+import type { Waking } from '../dialect';
+import { Hints } from '../server/hints';
+
+/** Connects on the first call. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TLS, E_DATABASE_TABLE_NAME */
+export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlConnection {
+  const { name, clock, deadline, offset = () => 0, mostConnections = Infinity } = context;
+  const mysql = loadMysql(name);
+  const options = { ...optionsOf(config, context), ...OURS };
+  const address = addressOf(options);
+  const tables = tableNames(context.table, name);
+  const most = Math.min(Number(config.options?.['connectionLimit'] ?? MOST_CONNECTIONS), mostConnections);
+  return serverConnection({
+    config,
+    context,
+    address,
+    product: 'MySQL',
+    errors: mysqlErrors,
+    dialect: mysqlDialect(mysqlNames(tables), offset),
+    schema: mysqlSchema(tables, offset),
+    pool: new MysqlPool({ connect: () => mysql.createConnection(options), most, deadline }),
+    waking: polling(clock),
+  });
+}
+
+/** Options that our statements and the parsing of answers rely on. */
+const OURS: MysqlOptions = {
+  multipleStatements: true,
+  charset: 'utf8mb4',
+  typeCast: true,
+  namedPlaceholders: false,
+  // Ids beyond 2^53 come as texts.
+  supportBigNumbers: true,
+  bigNumberStrings: false,
+  stringifyObjects: false,
+};
+
+/** The options that are taken over from a pool of the user's. */
+const TAKEN_OVER = [
+  'host',
+  'port',
+  'localAddress',
+  'socketPath',
+  'user',
+  'password',
+  'password2',
+  'password3',
+  'passwordSha1',
+  'database',
+  'ssl',
+  'stream',
+  'authPlugins',
+  'authSwitchHandler',
+  'enableCleartextPlugin',
+  'compress',
+  'enableKeepAlive',
+] as const;
+
+function optionsOf({ url, pool, options = {} }: DatabaseConfig, context: OpenContext): MysqlOptions {
+  // An option of mysql2's pools, and ours is not one of them.
+  const { connectionLimit: _, ...own } = options;
+  const given = pool === undefined ? optionsOfUrl(url ?? '', context.name) : optionsOfPool(pool as MysqlUsersPool);
+  const all: MysqlOptions = { connectTimeout: connectTimeout(context), ...given, ...own };
+  if (!isTls(all['ssl'])) throw badTls(context.name, typeof all['ssl']);
+  return all;
+}
+
+function optionsOfPool({ config, pool }: MysqlUsersPool): MysqlOptions {
+  const given = config?.connectionConfig ?? pool?.config?.connectionConfig ?? {};
+  const known = TAKEN_OVER.filter((key) => given[key] !== undefined && given[key] !== false);
+  return Object.fromEntries(known.map((key) => [key, given[key]]));
+}
+
+/** Options after the `?` are mysql2's: `?socketPath=/run/mysqld/mysqld.sock`, `?ssl={"rejectUnauthorized":true}`. */
+function optionsOfUrl(text: string, connection: string): MysqlOptions {
+  try {
+    const { hostname, port, username, password, pathname, searchParams } = new URL(text);
+    const options = [...searchParams].map(([key, value]) => [key, parsed(value)] as const);
+    return {
+      host: decodeURIComponent(hostname) || 'localhost',
+      port: port === '' ? 3306 : Number(port),
+      user: decodeURIComponent(username),
+      password: decodeURIComponent(password),
+      database: decodeURIComponent(pathname.slice(1)),
+      ...Object.fromEntries(options),
+    };
+  } catch {
+    // The error's message may quote part of the address.
+    throw badDatabaseUrl(connection, 'mysql', UNREADABLE);
+  }
+}
+
+function addressOf(options: MysqlOptions): string {
+  const { host, port = 3306, socketPath, user = '', database = '' } = options as Readonly<Record<string, string>>;
+  const place = socketPath === undefined ? `${host}:${port}` : `localhost${socketPath}`;
+  return `mysql://${user === '' ? '' : `${user}@`}${place}/${database}`;
+}
+
+type Callback<T = unknown> = (error: Error | null, result: T) => void;
+
+export interface MysqlConnection {
+  readonly stream: Socket;
+  connect(callback: (error: Error | null) => void): void;
+  query(options: { readonly sql: string; readonly rowsAsArray?: boolean }, callback: Callback): void;
+  /** Says goodbye to the server, and closes the connection. */
+  end(callback: () => void): void;
+  on(event: 'error' | 'end', listener: () => void): unknown;
+}
+
+export type MysqlOptions = Readonly<Record<string, unknown>>;
+
+/** A pool of the user's, from `mysql2` or `mysql2/promise`, as far as it exposes the options of its connections. */
+export interface MysqlUsersPool {
+  readonly config?: { readonly connectionConfig?: MysqlOptions };
+  readonly pool?: MysqlUsersPool;
+}
+
+interface MysqlPackage {
+  createConnection(options: MysqlOptions): MysqlConnection;
+}
+
+/**
+ * @param connection its name in the configuration
+ * @throws E_MISSING_PEER
+ */
+export function loadMysql(connection: string): MysqlPackage {
+  try {
+    // oxlint-disable-next-line typescript/no-require-imports -- an optional peer, loaded by who uses it
+    return require('mysql2') as MysqlPackage;
+  } catch (error) {
+    throw peerError({ connection, driver: 'database on MySQL', peer: 'mysql2' }, error);
+  }
+}
+
+const SHORTEST: Seconds = 0.05;
+
+interface Pace {
+  readonly queues: readonly string[];
+  pause: Seconds;
+}
+
+const MOST_PACES = 1000;
+
+/**
+ * Waits for work on servers that cannot wake anyone: idle workers look, at intervals that double up to their own. When this
+ * process pushes or gives back a job, they look at once.
+ */
+export function polling(clock: Clock): Waking {
+  const hints = new Hints(clock);
+  const paces = new Recent<string, Pace>(MOST_PACES);
+  return {
+    listening: ({ queues, lookEvery = Infinity }) => {
+      const pace = paces.ensure(queues.toSorted().join(), () => ({ queues, pause: SHORTEST }));
+      return {
+        listen: (wake, seconds) => {
+          const longest = Math.min(seconds, lookEvery);
+          const timer = clock.after(Math.min(longest, pace.pause) * 1000, () => wake(), true);
+          pace.pause = Math.min(pace.pause * 2, longest);
+          const leave = hints.listen(queues, wake);
+          return () => {
+            timer.cancel();
+            leave();
+          };
+        },
+      };
+    },
+    wrote: (queue) => hints.hint(queue),
+    busy: (queues) => {
+      for (const pace of paces.values()) {
+        if (queues.some((queue) => pace.queues.includes(queue))) pace.pause = SHORTEST;
+      }
+    },
+    close: () => hints.close(),
+  };
+}

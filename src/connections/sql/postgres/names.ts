@@ -1,0 +1,69 @@
+/** How names and columns are written on PostgreSQL. */
+import { eachTable, VERSIONS_TABLE, type TableNames } from '../address';
+import { isUtf8 } from 'node:buffer';
+import type { Seconds } from '../../../base/clock';
+import { sql, type Sql } from '../statement';
+
+export interface Identifiers extends Readonly<Record<keyof TableNames, string>> {
+  readonly versions: string;
+  /** The sequence that provides places in line. */
+  readonly places: string;
+  /** A function's name contains the version of the tables that introduced it: older processes go on calling theirs. */
+  readonly push: string;
+  readonly pushTied: string;
+  readonly pushBatch: string;
+  readonly exchange: string;
+  readonly retake: string;
+  readonly changeBatches: string;
+  /** The channel for hints to waiting workers: as text, not quoted. */
+  readonly channel: string;
+  /** The channel for those who wait for a record: as text, not quoted. */
+  readonly recordChannel: string;
+}
+
+export function identifiers(names: TableNames): Identifiers {
+  const { jobs } = names;
+  return {
+    ...eachTable(names, quoted),
+    versions: quoted(VERSIONS_TABLE),
+    places: quoted(`${jobs}_places`),
+    push: quoted(`${jobs}_push_v8`),
+    pushTied: quoted(`${jobs}_push_tied_v5`),
+    pushBatch: quoted(`${jobs}_push_batch_v6`),
+    exchange: quoted(`${jobs}_exchange_v6`),
+    retake: quoted(`${jobs}_retake_v5`),
+    changeBatches: quoted(`${jobs}_change_batches_v6`),
+    channel: `onqueue_${jobs}`,
+    recordChannel: `onqueue_${jobs}_told`,
+  };
+}
+
+export const quoted = (name: string): string => `"${name}"`;
+
+/** A name as a string literal. Names of tables contain no quotation marks. */
+export const literal = (name: string): string => `'${name}'`;
+
+/** When a delayed job is due. Laravel writes only whole seconds. */
+export const DUE = 'coalesce(due_at, available_at::double precision)';
+
+/** The time by the server's clock: seconds since 1970, to the microsecond. The offset is 0 outside tests. */
+export const now = (offset: Seconds): Sql =>
+  sql`(extract(epoch FROM statement_timestamp())::double precision + ${offset}::double precision)`;
+
+/** When a pause ends: seconds since 1970, or Infinity: when it is resumed. */
+export const PAUSED_UNTIL = "coalesce(ends_at, 'Infinity')";
+
+/** A cancelled batch with jobs left: those that wait are handed out as cancelled. */
+export const CANCELLING = 'cancelled_at IS NOT NULL AND finished_at IS NULL';
+
+/**
+ * A text column can hold neither NUL characters nor invalid UTF-8. For payloads with these, the exact bytes are kept beside
+ * the readable text.
+ */
+export function textAndBytes(payload: Buffer): { readonly text: string; readonly bytes: string | null } {
+  const text = payload.toString();
+  const whole = isUtf8(payload) && !text.includes('\0');
+  return { text: storable(text), bytes: whole ? null : payload.toString('base64') };
+}
+
+export const storable = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();

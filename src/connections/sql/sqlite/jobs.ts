@@ -1,0 +1,393 @@
+/** Moves jobs into and out of the tables of a SQLite file. */
+import { isUtf8 } from 'node:buffer';
+import type { Seconds } from '../../../base/clock';
+import { MOST_BYTES, MOST_JOBS } from '../../../base/collections';
+import type { NewBatch } from '../../batch-store';
+import type { RenewResult } from '../../contract';
+import { hasKeys, type CallMark } from '../calls';
+import {
+  countCrash,
+  countTaken,
+  DELAYED,
+  FENCE,
+  READY,
+  RESERVED,
+  RESERVED_ORDER,
+  UNHELD,
+  followersOf,
+  renewResults,
+  COUNTERS,
+  jobOf,
+  MOST_COUNTED,
+  valuesOf,
+  type Dialect,
+  type Ending,
+  type Exchange,
+  type Exchanged,
+  type JobStatements,
+  type FailedColumns,
+  type Line,
+  type Outlook,
+  type PushAnswer,
+  type QueuedJob,
+  type ReservationToken,
+  type TakenJob,
+  type TiedReservation,
+} from '../dialect';
+import { changesOf, findUnfinished, IS_CANCELLED, type BatchRows } from '../batches';
+import { addFailed } from '../failed';
+import { firstTwin } from '../jobs';
+import { followerOf, outlookOf, outlookStatement, queueOutlook, toMicroseconds, type QueueOutlook } from '../exchange';
+import {
+  raw,
+  rowsOf,
+  run,
+  sql,
+  written,
+  type RowId,
+  type Sql,
+  type SqlRow,
+  type SqlValue,
+  type Work,
+} from '../statement';
+import { INDEXED_END, INDEXED_LENGTH, TEXT_LENGTH } from './schema';
+import { UNIQUE_COLUMNS, UniqueKeys, type KeyedJob } from './keys';
+import { isWithin, type OwnDatabase } from './engine';
+
+/** A payload as text if it is valid UTF-8, so that any client can show it. */
+export function storable(payload: string | Buffer): string | Buffer {
+  return typeof payload === 'string' || !isUtf8(payload) ? payload : payload.toString();
+}
+
+/** Reads a text column safely: a text that is not UTF-8 would end the process. */
+export const read = (column: string): Sql => raw(`CAST(${column} AS BLOB)`);
+
+export const sqliteLine = ({ jobs }: Dialect['tables']): Line => ({
+  of: (queue) => sql`FROM ${jobs} WHERE queue = ${queue}`,
+  state: { ready: raw(READY), delayed: raw(DELAYED), reserved: raw(RESERVED) },
+  at: { delayed: raw('available_at'), reserved: raw('lease_until') },
+  order: {
+    ready: [raw('place'), raw('id')],
+    delayed: [raw('available_at'), raw('id')],
+    reserved: RESERVED_ORDER,
+  },
+  along: { reserved: raw('lease_until') },
+  hasLease: raw('lease_until IS NOT NULL'),
+  payload: storable,
+});
+
+export function failedColumns(now: () => Seconds): FailedColumns {
+  const payload = raw('CAST(payload AS BLOB)');
+  return {
+    alongQueue: raw(''),
+    // No bounds: of two bounds SQLite uses the first that it finds, and would go from there to wherever the page begins.
+    all: raw('TRUE'),
+    payload,
+    payloadOf: (value) => value as Buffer,
+    storedPayload: (bytes) => ({ payload: storable(bytes) }),
+    hasPayload: (bytes) => sql`${payload} = ${bytes}`,
+    contains: (column, text) => sql`instr(${raw(column)}, ${text}) > 0`,
+    failedAt: raw('round(failed_at * 1000)'),
+    failedNow: () => ({ failed_at: Math.round(now() * 1000) / 1000 }),
+  };
+}
+
+/** How much one call may still move. */
+class Budget {
+  jobs: number;
+  bytes = MOST_BYTES;
+  /** The first job may be of any length, or it would stay for ever. */
+  first = true;
+
+  constructor(jobs = MOST_JOBS) {
+    this.jobs = Math.min(jobs, MOST_JOBS);
+  }
+
+  get left(): boolean {
+    return this.jobs > 0 && (this.first || this.bytes > 0);
+  }
+
+  get values(): readonly number[] {
+    return [this.jobs, this.bytes, this.first ? 1 : 0];
+  }
+
+  spend(sizes: readonly number[]): void {
+    if (sizes.length > 0) this.first = false;
+    this.jobs -= sizes.length;
+    for (const size of sizes) this.bytes -= size;
+  }
+}
+
+export class SqliteJobs implements JobStatements {
+  readonly #own: OwnDatabase;
+  /** The time by the process's clock: seconds since 1970. All processes that share a file share a machine. */
+  readonly #now: () => Seconds;
+  readonly #keys: UniqueKeys;
+  readonly #batches: BatchRows;
+  readonly #failing: Parameters<typeof addFailed>[0];
+  readonly #sql: Readonly<Record<Statement, string>>;
+
+  constructor(tables: Dialect['tables'], batches: BatchRows, now: () => Seconds, own: OwnDatabase) {
+    this.#batches = batches;
+    this.#now = now;
+    this.#own = own;
+    this.#keys = new UniqueKeys(tables);
+    this.#failing = { tables, key: String, text: String, failed: failedColumns(now) };
+    this.#sql = statementsOn(tables);
+  }
+
+  *push(jobs: readonly QueuedJob[], _mark: CallMark | undefined, begins?: NewBatch): Work<PushAnswer> {
+    const now = this.#now();
+    const twin = yield* firstTwin(jobs, (job) => this.#findTwin(job, now));
+    if (twin !== undefined) return twin;
+    const batch = begins?.id ?? jobs[0]?.batch?.id;
+    const end = batch === undefined ? undefined : yield* this.#batches.begin(batch, begins);
+    if (end !== undefined) return end;
+    const keyed = hasKeys(jobs) ? yield* this.#keys.take(jobs, now) : undefined;
+    const added = keyed?.added ?? jobs;
+    yield* this.#add(added, now);
+    if (batch !== undefined) yield* this.#add((yield* this.#batches.join(batch, added)).map(followerOf), now);
+    return keyed?.holders;
+  }
+
+  isWithin(): Work<boolean> {
+    return isWithin(this.#own);
+  }
+
+  *exchange({ endings, request }: Exchange): Work<Exchanged> {
+    const now = this.#now();
+    const settled = new Set<RowId>();
+    const completed = endings.filter(({ kind }) => kind === 'removed');
+    const removals = yield completed.map(({ id, fence }) => this.#to('remove', [id, fence]));
+    completed.forEach(({ id }, index) => removals[index]!.written > 0 && settled.add(id));
+    for (const ending of endings) {
+      if (ending.kind !== 'removed' && (yield* this.#end(ending, now))) settled.add(ending.id);
+    }
+    const isFollowed = endings.some(
+      (ending) => ending.kind !== 'released' && (ending.next !== undefined || ending.leaves !== undefined),
+    );
+    const sentTo = isFollowed
+      ? yield* this.#goOn(
+          endings.filter(({ id }) => settled.has(id)),
+          now,
+        )
+      : undefined;
+    if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity }, sentTo };
+    const [reclaimed, promoted, left] = [new Budget(), new Budget(), new Budget(request.limit)];
+    const taken: TakenJob[] = [];
+    for (const queue of new Set(request.queues)) {
+      const { leaseEnd, due, pausedUntil } = yield* this.#outlookOf(queue);
+      if (leaseEnd <= now) yield* this.#keys.retake(tiedOf(yield* this.#move('reclaim', queue, now, reclaimed)), now);
+      if (due <= now) yield* this.#move('promote', queue, now, promoted);
+      if (pausedUntil > now) continue;
+      const rows = yield* this.#move('take', queue, now, left, toMicroseconds(now + request.lease));
+      const tied = tiedOf(rows);
+      if (tied.length > 0) yield* this.#keys.start(tied);
+      // An UPDATE returns its rows in any order.
+      const jobs = rows
+        .toSorted((a, b) => Number(a[9]) - Number(b[9]))
+        .map((row) => ({ ...jobOf(row.slice(0, AS_STORED)), queue }));
+      taken.push(...jobs);
+    }
+    const outlooks = yield* this.#outlooksOf(request.queues);
+    const isCancelling = outlooks[0]?.isCancelling;
+    return { settled, taken, outlook: outlookOf(outlooks, now), sentTo, isCancelling };
+  }
+
+  *idle(queues: readonly string[]): Work<Outlook | undefined> {
+    const now = this.#now();
+    const outlooks = yield* this.#outlooksOf(queues);
+    const isIdle = ({ ready, pausedUntil, due, leaseEnd }: QueueOutlook): boolean =>
+      (pausedUntil > now || !ready) && due > now && leaseEnd > now;
+    return outlooks.every(isIdle) ? outlookOf(outlooks, now) : undefined;
+  }
+
+  /** Seconds until a reserve may find something; 0: now. */
+  *nextIn(queues: readonly string[]): Work<Seconds> {
+    return outlookOf(yield* this.#outlooksOf(queues), this.#now()).nextIn;
+  }
+
+  *giveUp(jobs: readonly TiedReservation[]): Work<void> {
+    yield jobs.map(({ id, fence }) => this.#keys.giveUp(id, fence));
+  }
+
+  *takeBack(jobs: readonly TiedReservation[]): Work<void> {
+    yield* this.#keys.retake(
+      jobs.map(({ id }) => id),
+      this.#now(),
+    );
+  }
+
+  *renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]> {
+    const end = toMicroseconds(this.#now() + lease);
+    const results = yield tokens.map(({ id, fence }) => this.#one('renew', [id, fence, end]));
+    return renewResults(
+      tokens,
+      results.flatMap(({ rows }) => rows),
+    );
+  }
+
+  #findTwin(job: QueuedJob, now: Seconds): Sql | undefined {
+    const text = String(job.payload);
+    return delayOf(job, now) > 0 ? this.#one('findDelayed', [job.queue, text, text, text]) : undefined;
+  }
+
+  /** Pushes what these endings cause: their followers, and what their batches send. Returns the queues of the latter. */
+  *#goOn(endings: readonly Ending[], now: Seconds): Work<readonly string[]> {
+    yield* this.#add(followersOf(endings), now);
+    const sent = yield* this.#batches.leave(changesOf(endings.flatMap(({ leaves }) => leaves ?? [])));
+    yield* this.#add(sent.map(followerOf), now);
+    return sent.map(({ queue }) => queue);
+  }
+
+  *#add(jobs: readonly KeyedJob[], now: Seconds): Work<void> {
+    for (const queue of new Set(jobs.map((job) => job.queue))) {
+      yield* run(this.#to('remember', [queue]));
+      const [tail] = yield* rowsOf(this.#one('tail', [queue]));
+      let end = Number(tail![0]);
+      yield jobs.flatMap((job) => {
+        if (job.queue !== queue) return [];
+        const delay = delayOf(job, now);
+        return [this.#insert(job, now, delay, delay > 0 ? null : (end += 1))];
+      });
+    }
+  }
+
+  #insert({ queue, payload, uuid, counters, keys }: KeyedJob, now: Seconds, delay: Seconds, place: number | null): Sql {
+    const due = toMicroseconds(now + Math.max(delay, 0));
+    const values = [queue, storable(payload), uuid, due, now, place];
+    const counts = valuesOf(counters);
+    if (keys !== undefined) return this.#to('insertTied', [...values, ...counts, ...keys]);
+    // Each bound value costs time, and most counters are 0.
+    return counts.every((count) => count === 0)
+      ? this.#to('insertNew', values)
+      : this.#to('insert', [...values, ...counts]);
+  }
+
+  /** Returns false if the reservation is no longer valid. */
+  *#end(ending: Exclude<Ending, { kind: 'removed' }>, now: Seconds): Work<boolean> {
+    const { id, fence } = ending;
+    if (ending.kind === 'released') {
+      const { queue, counters, front = false } = ending;
+      const delay = front ? 0 : delayOf(ending, now);
+      const values = [id, fence, ...valuesOf(counters), toMicroseconds(now + Math.max(delay, 0))];
+      const release = front ? this.#to('giveBack', values) : this.#to('release', [...values, delay > 0 ? null : queue]);
+      if ((yield* written(release)) === 0) return false;
+      if (ending.retakes !== undefined) yield* this.#keys.retake([id], now);
+      return true;
+    }
+    if ((yield* written(this.#to('remove', [id, fence]))) === 0) return false;
+    yield* run(addFailed(this.#failing, ending.entry));
+    return true;
+  }
+
+  /** Moves as many jobs as the budget allows. */
+  *#move(
+    statement: 'reclaim' | 'promote' | 'take',
+    queue: string,
+    now: Seconds,
+    budget: Budget,
+    ...lease: readonly Seconds[]
+  ): Work<readonly SqlRow[]> {
+    if (!budget.left) return [];
+    const rows = yield* rowsOf(this.#to(statement, [queue, now, ...budget.values, ...lease]));
+    budget.spend(rows.map((row) => Number(row.at(-1))));
+    return rows;
+  }
+
+  *#outlooksOf(queues: readonly string[]): Work<readonly QueueOutlook[]> {
+    const outlooks: QueueOutlook[] = [];
+    for (const queue of queues) outlooks.push(yield* this.#outlookOf(queue));
+    return outlooks;
+  }
+
+  *#outlookOf(queue: string): Work<QueueOutlook> {
+    const [row = []] = yield* rowsOf(this.#one('outlook', [queue]));
+    return queueOutlook(queue, row);
+  }
+
+  #one(statement: Statement, values: readonly SqlValue[]): Sql {
+    return { text: this.#sql[statement], values, one: true };
+  }
+
+  #to(statement: Statement, values: readonly SqlValue[]): Sql {
+    return { text: this.#sql[statement], values };
+  }
+}
+
+/** How many columns of a job `take` returns before other columns. */
+const AS_STORED = 8;
+
+/**
+ * The ids of the jobs that hold a key until their start: in the rows of `reclaim` and `take` this comes before place and
+ * length.
+ */
+const tiedOf = (rows: readonly SqlRow[]): readonly SqlValue[] =>
+  rows.filter((row) => row.at(-3) === 1).map((row) => row[0]!);
+
+/** Seconds until the job is ready; 0 or less: at once. */
+function delayOf({ delay, due }: Pick<QueuedJob, 'delay' | 'due'>, now: Seconds): Seconds {
+  return due === undefined ? delay : toMicroseconds(due - now);
+}
+
+/** SQLite stores any value in any column. */
+const COMPARISON = { larger: 'max', smaller: 'min', number: (column: string) => `CAST(${column} AS INTEGER)` };
+/** Beyond these bounds a number has no room left. */
+const IN_LINE = `place BETWEEN -${MOST_COUNTED} AND ${MOST_COUNTED}`;
+
+type Statement = keyof ReturnType<typeof statementsOn>;
+
+/** Built once: prepared statements are found by their text. */
+function statementsOn(tables: Dialect['tables']) {
+  const jobs = tables.jobs.text;
+  const end = (which: 'min' | 'max', queue: string): string =>
+    `(SELECT ${which}(place) FROM ${jobs} WHERE queue = ${queue} AND ${READY} AND ${IN_LINE})`;
+  const tail = (queue: string): string => `ifnull(${end('max', queue)}, 0)`;
+  const insert = (columns: string, values: string): string =>
+    `INSERT INTO ${jobs} (queue, payload, uuid, available_at, created_at, place${columns}) VALUES (?, ?, ?, ?, ?, ?${values})`;
+  const release = (to: string): string =>
+    `UPDATE ${jobs} SET ${UNHELD}, attempts = ?3, crashes = ?4, exceptions = ?5, timeouts = ?6, releases = ?7,
+      available_at = ?8, place = ${to} WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2`;
+  return {
+    remember: `INSERT INTO ${tables.queues.text} (name) VALUES (?) ON CONFLICT DO NOTHING`,
+    insertNew: insert('', ''),
+    insert: insert(`, ${COUNTERS}`, ', ?, ?, ?, ?, ?'),
+    insertTied: insert(`, ${COUNTERS}, ${UNIQUE_COLUMNS}`, ', ?, ?, ?, ?, ?, ?, ?, ?, ?'),
+    findDelayed: `SELECT 1 FROM ${jobs} WHERE queue = ? AND ${DELAYED} AND ${INDEXED_LENGTH} = length(CAST(? AS BLOB))
+      AND ${INDEXED_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`,
+    tail: `SELECT ${tail('?1')}`,
+    outlook: outlookStatement(tables, sqliteLine(tables), read, raw('?1'), findUnfinished(tables, IS_CANCELLED)).text,
+    // To the head, ordered by the end of the lease.
+    reclaim: `UPDATE ${jobs} SET place = ifnull(${end('min', '?1')}, 1) - 1 - ?3 + n, ${UNHELD}, ${countCrash(COMPARISON)}
+      FROM (${within(jobs, `${RESERVED} AND lease_until <= ?2`, 'lease_until, place')}) WHERE id = chosen
+      RETURNING id, start_key IS NOT NULL, place, ${TEXT_LENGTH}`,
+    // To the tail, ordered by due time.
+    promote: `UPDATE ${jobs} SET place = ${tail('?1')} + n
+      FROM (${within(jobs, `${DELAYED} AND available_at <= ?2`, 'available_at, chosen')}) WHERE id = chosen
+      RETURNING ${TEXT_LENGTH}`,
+    take: `UPDATE ${jobs} SET reserved_at = ?2, lease_until = ?6, ${countTaken(COMPARISON)}
+      FROM (${within(jobs, READY, 'place')}) WHERE id = chosen
+      RETURNING id, CAST(payload AS BLOB), ${COUNTERS}, cancelled, start_key IS NOT NULL, place, ${TEXT_LENGTH}`,
+    remove: `DELETE FROM ${jobs} WHERE id = ? AND ${RESERVED} AND ${FENCE} = ?`,
+    release: release(`CASE WHEN ?9 IS NOT NULL THEN ${tail('?9')} + 1 END`),
+    giveBack: release('place'),
+    renew: `UPDATE ${jobs} SET lease_until = ?3 WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2
+      RETURNING id, ${FENCE}, cancelled`,
+  };
+}
+
+/**
+ * Selects the first jobs in a state, numbered, as many as the bounds allow.
+ *
+ * ?1 queue, ?2 now, ?3 jobs, ?4 bytes, ?5 whether the first job may be of any length.
+ */
+function within(jobs: string, condition: string, order: string): string {
+  return `SELECT chosen, n FROM (
+    SELECT chosen, row_number() OVER up_to_here AS n, sum(size) OVER up_to_here AS total
+    FROM (
+      SELECT id AS chosen, ${TEXT_LENGTH} AS size, place, available_at, lease_until
+      FROM ${jobs} WHERE queue = ?1 AND ${condition} ORDER BY ${order} LIMIT ?3
+    )
+    WINDOW up_to_here AS (ORDER BY ${order} ROWS UNBOUNDED PRECEDING)
+  ) WHERE total <= ?4 OR (n = 1 AND ?5)`;
+}
