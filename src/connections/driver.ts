@@ -44,21 +44,21 @@ export interface Driver<Config extends ConnectionConfig = ConnectionConfig> {
   connect(this: void, config: Config, context: ConnectorContext): Connection;
 }
 
-/** The members that a connection may lack. */
+/** The members that a connection may lack: whether it has them. */
 const MEMBERS = {
-  renew: (connection) => connection.renew,
-  clear: ({ queues }) => queues.clear,
-  peek: ({ queues }) => queues.peek,
-  find: ({ queues }) => queues.find,
-  failed: ({ failed }) => failed,
-  locks: ({ locks }) => locks,
-  keys: ({ keys }) => keys,
-  batches: ({ batches }) => batches,
-  control: ({ control }) => control,
-  records: ({ records }) => records,
-  recordWake: ({ records }) => records?.wake,
-  transactions: (connection) => connection.within,
-} satisfies Readonly<Record<string, (connection: Connection) => unknown>>;
+  renew: (connection) => connection.renew !== undefined,
+  clear: ({ queues }) => queues.clear !== undefined,
+  peek: ({ queues }) => queues.peek !== undefined,
+  find: ({ queues }) => queues.find !== undefined,
+  failed: ({ failed }) => failed !== undefined,
+  locks: ({ locks }) => locks !== undefined,
+  keys: ({ keys }) => keys !== undefined,
+  batches: ({ batches }) => batches !== undefined,
+  control: ({ control }) => control !== undefined,
+  records: ({ records }) => records !== undefined,
+  recordWake: ({ records }) => records?.wake !== undefined,
+  transactions: (connection) => connection.within !== undefined,
+} satisfies Readonly<Record<string, (connection: Connection) => boolean>>;
 
 type Member = keyof typeof MEMBERS;
 
@@ -75,7 +75,7 @@ export interface Store {
 const isMember = (capability: Capability): capability is Member => Object.hasOwn(MEMBERS, capability);
 
 export function isAble(connection: Connection, capability: Capability): boolean {
-  if (isMember(capability)) return MEMBERS[capability](connection) !== undefined;
+  if (isMember(capability)) return MEMBERS[capability](connection);
   return Boolean(connection.capabilities[capability]);
 }
 
@@ -84,9 +84,9 @@ const OLDER_FLAGS = ['counts', 'ties', 'operations', 'wake'];
 
 /** What a driver of the user's has of an older version, by name. Undefined if it is made for this one. */
 export function olderMemberOf(connection: Connection): string | undefined {
-  const { exchange, capabilities, queues } = connection;
+  const { capabilities, queues } = connection;
   const ofCalls = ['reserve', 'settle', 'settleAndReserve', 'waiter'].find((name) => name in connection);
-  if (exchange === undefined && ofCalls !== undefined) return ofCalls;
+  if (connection.exchange === undefined && ofCalls !== undefined) return ofCalls;
   const flag = [...Object.keys(MEMBERS), ...OLDER_FLAGS].find((name) => name in capabilities);
   if (flag !== undefined) return `capabilities.${flag}`;
   return typeof queues === 'function' ? 'queues()' : undefined;

@@ -140,7 +140,7 @@ describe('the catch() job of a chain is dispatched', () => {
   });
 
   it('by a link whose failure is kept on another connection', async () => {
-    givenWith((real) => ({ failed: undefined }));
+    givenWith(() => ({ failed: undefined }));
     application.manager.configure({ ...application.manager.configuration, failed: 'other' });
     await chain('fail');
     await work();
