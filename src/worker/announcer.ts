@@ -13,7 +13,7 @@ import type { Milliseconds } from '../base/clock';
 import { readyAtOf } from '../payload/uuid';
 import { storeNow } from './outcome';
 import type { Finished } from './runs';
-import { Deadline, type Deadlines } from './run';
+import { Deadline, type Deadlines } from './deadlines';
 import { callbackTimedOut } from './errors';
 import { callFailed } from './handler';
 import type { Outcome, RunningJob } from './running-job';

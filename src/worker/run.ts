@@ -4,10 +4,10 @@
  * The worker, `sync` and the test kit share it, so that a job cannot work in one of them and break in another. Once the
  * store has confirmed the outcome, the `announcer` tells the job and the hooks.
  */
-import type { Seconds, Clock, Milliseconds, Timer } from '../base/clock';
+import type { Milliseconds, Seconds } from '../base/clock';
 import { toError } from '../base/exception-text';
 import { nearest } from '../base/text';
-import { Recent, DenseSet, type DenseSetMember } from '../base/collections';
+import { Recent } from '../base/collections';
 import type { Middleware } from '../job/middleware';
 import type { RunOptions, WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
@@ -15,6 +15,7 @@ import { decodeEnvelope, decodeJob, decodeMiddleware, onlyInLaravel, type Envelo
 import { releasesSinceRetry, glimpseOf } from '../payload/counters';
 import { tellObservers, type Application } from '../connections/application';
 import { Announcer } from './announcer';
+import { Deadline, Deadlines } from './deadlines';
 import { declareCarry, declareSeal } from '../dispatch/built-in';
 import { declareStartBatch } from '../dispatch/batch/send-batch';
 import { JobCancelledError, JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
@@ -37,7 +38,6 @@ import {
 import { logApart, logRecovered, logStart } from './job-log';
 import type { Outcome, RunningJob } from './running-job';
 import { UnknownJobs } from './unknown-jobs';
-import { AsyncResource } from 'node:async_hooks';
 
 export interface ExecutorSettings {
   readonly defaults: WorkerDefaults;
@@ -354,72 +354,3 @@ const aborted = (job: RunningJob): Promise<void> => new Promise<void>((resolve) 
 const isOwnFailure = ({ ending, thrown }: RunningJob): boolean => ending?.kind === 'failed' && ending.error === thrown;
 
 const isCancelled = ({ reservation }: RunningJob): boolean => (reservation.cancelled ?? false) !== false;
-
-/**
- * The timeouts of all runs of a worker, on one timer.
- *
- * A timer per job would be armed and cancelled even for jobs that take a millisecond. Here a run costs a place in a list,
- * and the timer moves only for an earlier deadline.
- */
-export class Deadline implements DenseSetMember {
-  position: number | undefined;
-  at: Milliseconds = Infinity;
-  readonly expire: () => void;
-
-  constructor(expire: () => void) {
-    this.expire = expire;
-  }
-}
-
-export class Deadlines {
-  readonly #clock: Clock;
-  readonly #open = new DenseSet<Deadline>();
-  #timer: Timer | undefined;
-  #timerAt = Infinity;
-  /** In the worker's context, whichever job's code set the deadline for which the timer was armed. */
-  readonly #expired = AsyncResource.bind(() => this.#expire());
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** Makes a deadline expire once after `milliseconds`, unless it is removed or set again before. */
-  set(deadline: Deadline, milliseconds: Milliseconds): void {
-    deadline.at = this.#clock.monotonic() + milliseconds;
-    this.#open.add(deadline);
-    if (deadline.at < this.#timerAt) this.#arm(deadline.at);
-  }
-
-  // The timer stays armed: letting it fire for nothing is cheaper than arming it again for the next short job.
-  remove(deadline: Deadline): void {
-    this.#open.delete(deadline);
-  }
-
-  /** Forgets all deadlines and leaves no timer behind. */
-  close(): void {
-    this.#open.clear();
-    this.#disarm();
-  }
-
-  #arm(at: Milliseconds): void {
-    this.#timer?.cancel();
-    this.#timerAt = at;
-    this.#timer = this.#clock.after(Math.max(0, at - this.#clock.monotonic()), this.#expired);
-  }
-
-  #disarm(): void {
-    this.#timer?.cancel();
-    this.#timerAt = Infinity;
-  }
-
-  #expire(): void {
-    this.#disarm();
-    const now = this.#clock.monotonic();
-    const due = [...this.#open].filter(({ at }) => at <= now).toSorted((one, other) => one.at - other.at);
-    for (const deadline of due) this.#open.delete(deadline);
-    let next = Infinity;
-    for (const { at } of this.#open) next = Math.min(next, at);
-    if (next < Infinity) this.#arm(next);
-    for (const { expire } of due) expire();
-  }
-}

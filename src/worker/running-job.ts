@@ -30,7 +30,6 @@ import type { Onward } from '../connections/entries';
 import { START_BATCH } from '../dispatch/batch/send-batch';
 import { batchElsewhere } from '../dispatch/errors';
 import { invalidBatch } from '../job/errors';
-import type { Deadline } from './run';
 import { manuallyFailed } from './errors';
 
 /** How the job itself ended its run. */

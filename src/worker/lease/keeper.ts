@@ -24,7 +24,7 @@ import { JobCancelledError, LeaseLostError } from '../errors';
 import { PROGRAM, LeaseLink, type Heard } from './link';
 import { LeaseTable, type LeaseRecord } from './record';
 import { BACKOFF, LeaseRenewal, THIRD, type Held } from './renewal';
-import type { Lease, Outcome, RunningJob } from '../running-job';
+import type { Lease, RunningJob } from '../running-job';
 import { MOST_JOBS } from '../../base/collections';
 
 export interface LeaseKeeperSettings {

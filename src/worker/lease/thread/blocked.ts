@@ -16,7 +16,7 @@ import { writeSync } from 'node:fs';
 import { ConsoleLogger } from '../../../base/logger';
 import { errorMessage } from '../../../base/exception-text';
 import { groupsOf, pagesOf } from '../../../base/collections';
-import { afterFreeRelease, afterTimedOut } from '../../../payload/counters';
+import { afterTimedOut } from '../../../payload/counters';
 import { bytesOf, type Held } from '../renewal';
 import type { HeldJobs } from './held-jobs';
 
