@@ -26,6 +26,20 @@ describe('hints', () => {
     expect(woken).toBe(1);
   });
 
+  it('reach a worker that looks while another one of its process waits', () => {
+    const looks = listen(['a']);
+    const waits = listen(['a']);
+    looks();
+    hints.hint('a');
+    expect(woken).toBe(1);
+
+    listen(['a'])();
+    expect(woken).toBe(2);
+    waits();
+    listen(['a'])();
+    expect(woken).toBe(2);
+  });
+
   it('may have been missed by the first wait for some queues, but not by a wait for the same ones in another order', () => {
     listen(['a', 'b'], true)();
     expect(woken).toBe(1);

@@ -6,10 +6,10 @@ import type { Wake } from '../../kit/connection';
 interface Watched {
   readonly queues: ReadonlySet<string>;
   readonly wakes: Set<Wake>;
-  /** Nobody waited when a hint came. */
-  hinted: boolean;
-  /** When they were last waited for. */
-  leftAt: Milliseconds;
+  /** When each of those left who do not wait now, perhaps only to look: a hint must reach them as well. */
+  away: Milliseconds[];
+  /** How many of them have not heard of the last hint. */
+  missed: number;
 }
 
 /** A worker that runs jobs waits again in a while. What nobody has waited for this long is not watched any more. */
@@ -40,14 +40,17 @@ export class Hints {
     // A fair worker asks for its queues in another order each time.
     const key = queues.toSorted().join();
     const known = this.#watched.get(key);
-    const watched = known ?? { queues: new Set(queues), wakes: new Set(), hinted: mayHaveMissed, leftAt: 0 };
+    const watched = known ?? { queues: new Set(queues), wakes: new Set(), away: [], missed: mayHaveMissed ? 1 : 0 };
     this.#watched.set(key, watched);
     watched.wakes.add(wake);
-    if (watched.hinted) wake();
-    watched.hinted = false;
+    watched.away.shift();
+    if (watched.missed > 0) {
+      watched.missed -= 1;
+      wake();
+    }
     return () => {
-      watched.wakes.delete(wake);
-      watched.leftAt = this.#clock.monotonic();
+      if (!watched.wakes.delete(wake)) return;
+      watched.away.push(this.#clock.monotonic());
       this.#timer ??= this.#clock.after(LINGER, () => this.#forget());
     };
   }
@@ -56,7 +59,9 @@ export class Hints {
   hint(queue?: string): void {
     for (const watched of this.#watched.values()) {
       if (queue !== undefined && !watched.queues.has(queue)) continue;
-      if (watched.wakes.size === 0) watched.hinted = true;
+      const now = this.#clock.monotonic();
+      watched.away = watched.away.filter((leftAt) => now - leftAt < LINGER);
+      watched.missed = Math.max(watched.away.length, watched.wakes.size === 0 ? 1 : 0);
       for (const wake of watched.wakes) wake();
     }
   }
@@ -71,8 +76,9 @@ export class Hints {
     this.#timer = undefined;
     const now = this.#clock.monotonic();
     let next = Infinity;
-    for (const [key, { wakes, leftAt }] of this.#watched) {
+    for (const [key, { wakes, away }] of this.#watched) {
       if (wakes.size > 0) continue;
+      const leftAt = away.at(-1) ?? 0;
       if (now - leftAt >= LINGER) this.#watched.delete(key);
       else next = Math.min(next, leftAt + LINGER - now);
     }
