@@ -65,7 +65,7 @@ export function logRefused(
   logger: Logger,
   { job, outcome: { settlement } }: Finished,
   refusal: unknown,
-  instead: 'failed' | 'left',
+  instead: 'failed' | 'buried' | 'left',
 ): void {
   const { name, id } = job;
   const { outcome } = settlement;
@@ -76,7 +76,7 @@ export function logRefused(
     failed: `keep ${name} ${id} as failed`,
   }[outcome];
   const kept = outcome === 'failed' ? 'was kept as failed with its error cut short' : 'was kept as failed';
-  const end = instead === 'failed' ? kept : 'runs again when its lease ends';
+  const end = { failed: kept, buried: 'was buried where it is', left: 'runs again when its lease ends' }[instead];
   const { code } = (refusal ?? {}) as { readonly code?: unknown };
   logger.error(
     { ...factsOf(job), outcome, code, error: errorMessage(refusal) },

@@ -217,9 +217,9 @@ export class Settler {
       // It is still cancelled when it comes back.
       if (outcome.settlement.outcome === 'cancelled') throw refusal;
       const fitting = new Finished(job, refusedOutcome(outcome, job, refusal, application));
-      const result = await this.#writeAlone(await this.#prepare(fitting));
-      logRefused(application.logger, one, refusal, 'failed');
-      this.#conclude(fitting, result);
+      const instead = await this.#writeFitting(fitting);
+      logRefused(application.logger, one, refusal, instead.form);
+      this.#conclude(fitting, instead.result);
     } catch (error) {
       if (isStoreAway(error)) return error;
       this.#refusals += 1;
@@ -228,6 +228,18 @@ export class Settler {
       this.#letGo(job);
     }
     return undefined;
+  }
+
+  async #writeFitting(
+    fitting: Finished,
+  ): Promise<{ readonly form: 'failed' | 'buried'; readonly result: SettleResult }> {
+    try {
+      return { form: 'failed', result: await this.#writeAlone(await this.#prepare(fitting)) };
+    } catch (error) {
+      // The failed store of another connection may refuse what its own store can still bury.
+      if (isStoreAway(error) || this.#settings.connection.buried === undefined) throw error;
+      return { form: 'buried', result: await this.#writeAlone(fitting.outcome.settlement) };
+    }
   }
 
   /**

@@ -202,6 +202,27 @@ describe('a failed store of another connection', () => {
     expect(ran).toHaveLength(22);
   });
 
+  it('that refuses one failure leaves the job buried in its own store, if that can bury jobs', async () => {
+    const buried: string[] = [];
+    const burying = (given: Connection): Connection =>
+      changed(withoutFailedStore(given), {
+        buried: { count: async () => 0, kick: async () => 0, flush: async () => 0 },
+        exchange: async (settlements, wanted) => {
+          buried.push(...settlements.filter(({ outcome }) => outcome === 'failed').map(({ outcome }) => outcome));
+          return given.exchange(settlements, wanted);
+        },
+      });
+    start(5, burying);
+    jest.spyOn(keeper(), 'put').mockRejectedValue(refused);
+    await dispatch(new Probe('bad', 'fails'), ...others);
+
+    await elapse(application.clock, 5);
+
+    expect(buried).toEqual(['failed']);
+    expect(errors()[0]).toContain('it was buried where it is');
+    expect(worker.health().outcomes).toMatchObject({ completed: 20, failed: 1 });
+  });
+
   it('that is away does not hold up other outcomes', async () => {
     start(5, withoutFailedStore);
     const facts = { connection: 'other', store: 'Probe', address: 'there', consequence: 'nothing was kept' };

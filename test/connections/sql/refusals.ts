@@ -108,7 +108,7 @@ export function describeRefusals(configuration: () => Promise<Configuration>, fo
     expect(working.worker.health().ready).toBe(true);
   });
 
-  it('a job whose next link a trigger refuses stays with its worker, pushes nothing, and holds up no other', async () => {
+  it('a job whose next link a trigger refuses fails, pushes nothing, and holds up no other', async () => {
     await forbid.additions();
     const { bus, manager, worker, log } = workings.start(await configuration());
     const chains = Array.from({ length: 10 }, (_, at) =>
@@ -116,10 +116,11 @@ export function describeRefusals(configuration: () => Promise<Configuration>, fo
     );
     await Promise.all(chains);
     await eventually(() => {
-      expect(worker.health()).toMatchObject({ ready: true, outcomes: { completed: 18, failed: 0, lost: 0 } });
+      expect(worker.health()).toMatchObject({ ready: true, outcomes: { completed: 18, failed: 1, lost: 0 } });
       return true;
     });
     expect(await eventually(() => errorOf({ log }))).toMatchObject({ facts: { outcome: 'completed' } });
-    expect(await manager.driver().queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    expect(await manager.driver().queues.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+    expect(await manager.failed.list()).toMatchObject([{ name: 'Ends' }]);
   });
 }
