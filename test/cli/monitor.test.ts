@@ -1,4 +1,5 @@
 /** The commands that show a whole connection: `monitor`, `workers` and `jobs`. */
+import { MemoryStore } from '../../src/connections/memory/store';
 import { stripVTControlCharacters } from 'node:util';
 import { QueueManager } from '../../src/application/queue-manager';
 import { systemClock } from '../../src/base/clock';
@@ -313,20 +314,20 @@ describe('monitor', () => {
     it('says that the store is away, goes on, and can be quit meanwhile', async () => {
       const ended = kit.run('monitor');
       await soon('mail');
-      const pauses = jest.spyOn(Object.getPrototypeOf(kit.store) as { queues: () => Promise<string[]> }, 'queues');
-      pauses.mockRejectedValueOnce(new Error('gone for lunch'));
+      const names = jest.spyOn(MemoryStore.prototype, 'queueNames', 'get');
+      names.mockReturnValueOnce(Promise.reject(new Error('gone for lunch')) as never);
       await kit.clock.advance('2s');
       await soon('gone for lunch');
 
       await kit.clock.advance('2s');
       await until(kit.clock, () => !screen().includes('gone for lunch'));
 
-      pauses.mockReturnValue(new Promise(() => undefined));
+      names.mockReturnValue(new Promise(() => undefined) as never);
       await kit.clock.advance('2s');
       kit.press!('q');
       expect((await ended).code).toBe(0);
       expect(kit.clock.pending).toBe(0);
-      pauses.mockRestore();
+      names.mockRestore();
     });
 
     it('keeps the selected queue visible if there are more than fit', async () => {
