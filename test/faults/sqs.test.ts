@@ -63,10 +63,11 @@ it.concurrent(
 );
 
 it.concurrent(
-  'a handler that blocks its process past its timeout is recorded as timed out, and its neighbour runs elsewhere',
+  'a handler that blocks its process past its timeout is recorded as timed out, and its neighbour runs elsewhere when its lease ends',
   onStage(async (stage) => {
     await stage.dispatch([new Take(300), new Stall(60_000)]);
-    const first = stage.hire({ concurrency: 2, grace: meantToPass('200ms') }, { endsProcess: true });
+    const options = { concurrency: 2, grace: meantToPass('200ms') };
+    const first = stage.hire(options, { endsProcess: true, lease: LEASE });
     stage.disturbed.add(first.pid);
 
     expect(await first.exited).toMatchObject({ code: 70 });
