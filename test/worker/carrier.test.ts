@@ -36,7 +36,7 @@ function given(change: (other: Connection) => void = () => undefined): void {
   application.manager.addConnector('memory', (config, context) => {
     const connection = connectMemory(config, context);
     if (context.name === 'other') change(connection);
-    return context.name === 'away' ? Object.assign(connection, { push: away, pushOnce: away }) : connection;
+    return context.name === 'away' ? Object.assign(connection, { push: away, keys: { pushOnce: away } }) : connection;
   });
 }
 
@@ -83,7 +83,7 @@ describe('a carrier', () => {
   });
 
   it('sends its job to a store that cannot push under a key', async () => {
-    given((other) => Object.assign(other, { pushOnce: undefined }));
+    given((other) => Object.assign(other, { keys: undefined }));
     await carrierTo('other');
     await work();
     expect(await arrived()).toBe(1);

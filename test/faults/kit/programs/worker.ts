@@ -67,7 +67,8 @@ function halting<Config>(
   return (config, context): Connection => {
     const store = connect(config, context);
     if (page !== undefined) {
-      const pushOnce = store.keys!.pushOnce!.bind(store);
+      const { keys } = store;
+      const pushOnce = keys!.pushOnce.bind(keys);
       let pushes = 0;
       const haltAt = (moment: 'before' | 'after'): void => {
         if (moment === when && pushes === page) process.kill(process.pid, by);
@@ -79,7 +80,8 @@ function halting<Config>(
         haltAt('after');
         return answer;
       };
-      return Object.assign(store, { pushOnce: halting });
+      Object.assign(keys!, { pushOnce: halting });
+      return store;
     }
     const { exchange } = store;
     store.exchange = async (settlements, wanted) => {
