@@ -372,7 +372,8 @@ export class Loop {
   // These were asked for before the end. Once the loop has ended, nobody would renew their leases or settle them.
   async #giveBack(reply: ReserveReply): Promise<void> {
     try {
-      await this.#settler.giveBack(reply.reservations);
+      const reservations = await this.#settler.giveBack(reply.reservations);
+      for (const job of this.#jobsOf({ ...reply, reservations })) this.#runs.giveBack(job);
     } catch (error) {
       this.#store.failed(error, 'giving jobs back');
       // Try again with the last outcomes. If the store refused only some, the others are already back.

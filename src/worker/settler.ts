@@ -139,18 +139,21 @@ export class Settler {
   }
 
   /**
-   * Gives back jobs that were reserved and not started, at no cost in tries. A refused job does not hold up the others.
+   * Gives back jobs that were reserved and not started, at no cost in tries. A refused job does not hold up the others. Returns
+   * those that a silent server has not answered.
    *
    * @throws what the store throws
    */
-  async giveBack(reservations: readonly Reservation[]): Promise<void> {
-    if (reservations.length === 0) return;
+  async giveBack(reservations: readonly Reservation[]): Promise<readonly Reservation[]> {
+    if (reservations.length === 0) return [];
     try {
-      await this.#settings.connection.exchange(reservations.map(givenBack));
+      const { results } = await this.#settings.connection.exchange(reservations.map(givenBack));
+      return reservations.filter((_, index) => results[index] === 'unanswered');
     } catch (error) {
       if (isStoreAway(error) || reservations.length === 1) throw error;
       const back = await Promise.allSettled(reservations.map((reservation) => this.giveBack([reservation])));
       if (back.some(({ status }) => status === 'rejected')) throw error;
+      return back.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
     }
   }
 

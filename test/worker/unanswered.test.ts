@@ -7,6 +7,8 @@ import { Worker } from '../../src/worker/worker';
 import { elapse, Gate, testApplication, until, type TestApplication } from '../support/application';
 import { reserveFrom, settleIn } from '../support/exchange';
 
+/** Stopped while the store hands it a job. */
+let stopAtReserve: Worker | undefined;
 let application: TestApplication;
 let connection: Connection;
 let ran: string[];
@@ -59,7 +61,11 @@ function halfSilent(whole: Connection): Connection {
       return { reservations: [], setAside: [], nextIn: Infinity };
     }
     if (reserveRefusal !== undefined) throw reserveRefusal;
-    if (!isMute) return reserveFrom(whole, wanted);
+    if (!isMute) {
+      const reply = await reserveFrom(whole, wanted);
+      if (reply.reservations.length > 0) void stopAtReserve?.stop();
+      return reply;
+    }
     const queues = wanted.queues.filter((queue) => queue !== 'silent');
     const reply = await reserveFrom(whole, { ...wanted, queues });
     const paused = (await whole.control!.paused())
@@ -96,6 +102,7 @@ beforeEach(() => {
   mute = new Gate();
   isMute = false;
   isDeaf = false;
+  stopAtReserve = undefined;
   refusal = reserveRefusal = undefined;
   renewed = 0;
   application = testApplication();
@@ -144,6 +151,22 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     expect(worker.health().outcomes).toMatchObject({ completed: 2, lost: 0 });
     await worker.stop();
     await ended;
+  });
+
+  it('is written again when the worker stops, also for a job that it had not started', async () => {
+    const worker = new Worker({ queue: ['silent', 'open'] }, application.manager);
+    stopAtReserve = worker;
+    await application.bus.dispatch(new Note('never')).onQueue('silent');
+    const ended = worker.run();
+    await until(application.clock, () => asked > 0);
+    expect(await reserved('silent')).toBe(1);
+
+    await answer();
+    await elapse(application.clock, 1);
+    await ended;
+
+    expect(ran).toEqual([]);
+    expect(await connection.queues.counts('silent')).toMatchObject({ ready: 1, reserved: 0 });
   });
 
   it('becomes a failure if the store refuses it in the end', async () => {
