@@ -150,7 +150,7 @@ export type {
 } from './connections/contract';
 export { polled } from './connections/kit/connection';
 export { type DebounceTie, readTies, type TiedJob, type Ties, type UniqueTie } from './payload/ties';
-export type { CancelOptions, CancelResult, Control, Pause } from './connections/contract';
+export type { CancelOptions, CancelResult, Control, Pause, RescheduleResult } from './connections/contract';
 export type { Migrations } from './connections/contract';
 export type { FailedEntry, FailedStore } from './connections/failed-store';
 export type { LockStore } from './connections/contract';

@@ -55,11 +55,29 @@ end
 -- towards the tail.
 local AGAIN = 10
 
--- The text of a ready job further from the tail than `from`, the number looked at before; or nil, and the number
--- looked at by now, which is nil if that is all.
-local function look_deeper(id, ready, from)
-  local again = math.min(AGAIN, from)
-  local found, looked = search(tail(ready, from - again, 0), meant_by(id))
+-- Looks from the tail on. `from`: how many of the last of `length` texts were looked at before; `back_from`: a function
+-- that reads pages before the last so many. Returns the text; or nil, and the number looked at by now, which is nil if
+-- that is all.
+local function look_back(id, from, length, back_from)
+  local again, is_meant = math.min(AGAIN, from), meant_by(id)
+  local found, looked = search(back_from(from - again), is_meant)
+  -- Long texts that were looked at before may have been all that the call may read.
+  if not found and looked <= again and again > 0 then
+    again = 0
+    found, looked = search(back_from(from), is_meant)
+  end
   local seen = math.max(from - again + looked, from)
-  return found, seen < call('LLEN', ready) and seen or nil
+  return found, seen < length and seen or nil
+end
+
+-- A ready job further from the tail than `from`.
+local function look_deeper(id, ready, from)
+  return look_back(id, from, call('LLEN', ready), function(skipped) return tail(ready, skipped, 0) end)
+end
+
+-- Delayed jobs, the very last first.
+local function sorted_back(key)
+  return function(skipped)
+    return function(start, size) return call('ZREVRANGE', key, skipped + start, skipped + start + size - 1) end
+  end
 end

@@ -15,11 +15,11 @@ import type { Batch, Batches } from '../dispatch/batch/batch';
 import type { PendingBatch, PendingChain } from '../job/pending';
 import type { JobInstance } from '../job/registry';
 import type { Class } from '../base/class';
-import type { Duration } from '../job/duration';
+import type { Delay, Duration } from '../job/duration';
 import type { Lock } from './lock';
 import type { Configuration } from './configuration/configuration';
 import type { Drivers, Connector } from '../connections/driver';
-import type { CancelOptions, CancelResult } from '../connections/contract';
+import type { CancelOptions, CancelResult, RescheduleResult } from '../connections/contract';
 import type { PayloadCreator, JobRoute } from '../dispatch/job-encoder';
 import type { FindOptions, QueueConnection, ResultOptions } from '../dispatch/queue-connection';
 import type { FoundJob } from '../operations/found-job';
@@ -242,6 +242,35 @@ export class Queue extends HookFront {
     options: CancelOptions & { readonly connection?: string | undefined } = {},
   ): Promise<CancelResult> {
     return defaultManager().connection(options.connection).cancel(id, options);
+  }
+
+  /**
+   * Lets a delayed job become ready at another moment: `await Queue.reschedule(id, '2h')`, or at a date. So it does with one that
+   * waits for its next attempt. If the moment has passed, the job is ready at once. `'ready'` and `'running'`: it does not wait
+   * for a moment any more, and stays as it is. `'unknown'`: it has ended or failed, or was never sent here.
+   *
+   * @param options `connection`: the one that the job was sent to; default: the default connection
+   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_DURATION, E_DEBOUNCED, E_UNKNOWN_CONNECTION, CapabilityError
+   */
+  static async reschedule(
+    id: string,
+    delay: Delay,
+    options: FindOptions & { readonly connection?: string | undefined } = {},
+  ): Promise<RescheduleResult> {
+    return defaultManager().connection(options.connection).reschedule(id, delay, options);
+  }
+
+  /**
+   * Makes a delayed job ready now, at the tail of its queue, also one that waits for its next attempt. Results and options as of
+   * `reschedule`.
+   *
+   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION, CapabilityError
+   */
+  static async promote(
+    id: string,
+    options: FindOptions & { readonly connection?: string | undefined } = {},
+  ): Promise<Exclude<RescheduleResult, 'rescheduled'>> {
+    return defaultManager().connection(options.connection).promote(id, options);
   }
 
   /** Pauses a queue: once this resolves, no worker gets a job from it; running jobs go on. False if it was already paused. */

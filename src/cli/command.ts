@@ -18,6 +18,8 @@ interface CommandText {
   readonly examples: readonly (readonly [line: string, meaning: string])[];
   /** Its positional arguments, such as `[ids...]`, and what they mean. */
   readonly words?: readonly [usage: string, meaning: string];
+  /** One more, behind these. */
+  readonly lastWord?: readonly [usage: string, meaning: string];
 }
 
 interface CommandDeclaration<Table> extends CommandText {
@@ -104,7 +106,7 @@ export class WordOption extends Option {
 /** The widths to which examples and exit codes are padded, so that their meanings line up. */
 const [EXAMPLE_WIDTH, CODE_WIDTH] = [52, 3];
 
-export function newCommand({ name, alias, summary, description, examples, words }: CommandText): Command {
+export function newCommand({ name, alias, summary, description, examples, ...text }: CommandText): Command {
   const command = new HelpfulCommand(name)
     // Commander must not exit the process: what was printed must reach its reader first.
     .exitOverride()
@@ -122,7 +124,8 @@ export function newCommand({ name, alias, summary, description, examples, words 
       return `\nExamples:\n${items(examples, EXAMPLE_WIDTH)}\n\nExit codes:\n${items(EXIT_CODES_HELP, CODE_WIDTH)}`;
     });
   if (alias !== undefined) command.alias(alias);
-  return words === undefined ? command : command.argument(...words);
+  for (const words of [text.words, text.lastWord]) if (words !== undefined) command.argument(...words);
+  return command;
 }
 
 function optionsOf(name: string, flag: Flag<unknown>): Option[] {

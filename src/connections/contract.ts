@@ -458,6 +458,12 @@ export interface LockStore {
  */
 export type CancelResult = 'removed' | 'signalled' | 'marked' | 'unknown';
 
+/**
+ * `rescheduled`: it waits until the given moment. `ready`: it is ready, now or since before. `running`: a worker has it.
+ * `unknown`: it is not there, has failed, or was not found within the limited search of a store.
+ */
+export type RescheduleResult = 'rescheduled' | 'ready' | 'running' | 'unknown';
+
 /** Options of a cancellation. */
 export interface CancelOptions {
   /** The queue that the job must be in. By default all queues of the connection are searched. */
@@ -495,6 +501,14 @@ export interface Control {
    * Must be cheap: workers ask twice a second about running jobs. Absent: they learn it when they renew, without a reason.
    */
   cancelled?(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]>;
+  /**
+   * Lets a delayed job become ready at another moment, in one step: after `delay`, or at `dueAt` if the driver has `moments`. If
+   * that has passed, it goes to the tail of the ready jobs. Jobs in other states stay as they are. `debounced`: it waits under
+   * a debounce key, and was never handed out, so only its key moves it; it stays too. Absent: delayed jobs cannot be moved.
+   *
+   * @param queue as for `cancel`
+   */
+  reschedule?(id: string, to: Pick<Entry, 'delay' | 'dueAt'>, queue?: string): Promise<RescheduleResult | 'debounced'>;
   /**
    * Once this resolves, nothing of the queue is handed out. False if it was paused already; then the end of that pause has
    * changed.

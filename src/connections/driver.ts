@@ -55,6 +55,7 @@ const MEMBERS = {
   keys: ({ keys }) => keys !== undefined,
   batches: ({ batches }) => batches !== undefined,
   control: ({ control }) => control !== undefined,
+  reschedule: ({ control }) => control?.reschedule !== undefined,
   records: ({ records }) => records !== undefined,
   recordWake: ({ records }) => records?.wake !== undefined,
   transactions: (connection) => connection.within !== undefined,
@@ -181,7 +182,19 @@ export const ALL_CAPABLE: Capabilities = {
 /** A store that hands out jobs, and keeps nothing else. */
 export const JOBS_ALONE: Store = {
   capabilities: { ...ALL_CAPABLE, moments: false, requeue: false, follows: false },
-  lacks: ['peek', 'find', 'failed', 'locks', 'keys', 'batches', 'control', 'records', 'recordWake', 'transactions'],
+  lacks: [
+    'peek',
+    'find',
+    'failed',
+    'locks',
+    'keys',
+    'batches',
+    'control',
+    'reschedule',
+    'records',
+    'recordWake',
+    'transactions',
+  ],
 };
 
 /** What keeps no jobs. */

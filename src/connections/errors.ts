@@ -71,6 +71,7 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   keys: 'keep unique or debounced jobs',
   batches: 'keep batches',
   control: 'cancel jobs, pause queues or restart workers',
+  reschedule: 'move delayed jobs to another moment',
   records: 'keep records',
   recordWake: 'wake those who wait for a record',
   transactions: 'push within a transaction of yours',

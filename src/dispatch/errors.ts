@@ -199,6 +199,13 @@ export const invalidCancelReason = defineError('E_INVALID_CANCEL_REASON', (reaso
   facts: { reason, longest },
 }));
 
+export const debouncedJob = defineError('E_DEBOUNCED', (id: string) => ({
+  message:
+    `The job ${id} is debounced, so it cannot wait until another moment: the next dispatch with its key would not find it. ` +
+    'Dispatch it again to put it off, or promote it to run it now.',
+  facts: { id },
+}));
+
 /** `through()` was given something that cannot travel with the job. */
 export const unregisteredMiddleware = defineError('E_UNREGISTERED_MIDDLEWARE', (middleware: unknown) => {
   const { name, remedy } = faultOf(middleware);

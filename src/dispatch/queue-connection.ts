@@ -1,11 +1,20 @@
 /** The public interface of one connection: Laravel's names, over a driver that only knows payloads. */
 import type { InstanceChoice } from '../job/choices';
 import type { Seconds } from '../base/clock';
-import { durationSeconds, type Duration, type Delay } from '../job/duration';
+import { checkDelay, durationSeconds, type Duration, type Delay } from '../job/duration';
 import { invalidDuration } from '../job/errors';
 import type { ResultOf } from '../job/job';
 import { checkQueueName } from '../job/option-kinds';
-import type { Connection, Counts, CancelOptions, CancelResult, Control } from '../connections/contract';
+import type {
+  CancelOptions,
+  CancelResult,
+  Connection,
+  Control,
+  Counts,
+  Entry,
+  RescheduleResult,
+} from '../connections/contract';
+import { entriesFor } from '../connections/entries';
 import type { ConnectionSettings } from '../connections/application';
 import { CapabilityError } from '../connections/errors';
 import { invalidListing } from '../operations/errors';
@@ -14,7 +23,7 @@ import { findJob, listJobs, type FoundJob, type JobPage, type ListOptions } from
 import { awaitResult } from '../operations/results';
 import { takeSnapshot, type Snapshot, type SnapshotOptions } from '../operations/snapshot';
 import { listWorkers, type RunningWorker } from '../operations/worker-record';
-import { invalidCancelReason, invalidJobId } from './errors';
+import { debouncedJob, invalidCancelReason, invalidJobId } from './errors';
 import type { JobEncoder, EncodedJob } from './job-encoder';
 import type { DispatchApplication } from './dispatch-application';
 import { keepOf, targetWithin, encodeAll, sendBulk, checkTies, send, type Target } from './send';
@@ -333,6 +342,42 @@ export class QueueConnection extends QueuePusher {
     checkJob(id, queue, 'cancel()');
     if (reason !== undefined) checkCancelReason(reason);
     return this.#control().cancel(id, queue, reason);
+  }
+
+  /**
+   * Lets a delayed job become ready at another moment: after `delay` from now, or at a date. So it does with one that waits
+   * for its next attempt. If the moment has passed, the job is ready at once, as with `promote`.
+   *
+   * `'ready'` and `'running'`: it does not wait for a moment any more, and stays as it is. `'unknown'`: it has ended or
+   * failed, or was never sent here.
+   *
+   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_DURATION, E_DEBOUNCED, CapabilityError
+   */
+  async reschedule(id: string, delay: Delay, { queue }: FindOptions = {}): Promise<RescheduleResult> {
+    checkJob(id, queue, 'reschedule()');
+    const wanted = checkDelay(delay, 'the delay of reschedule()');
+    return this.#move(id, wanted instanceof Date ? { dueAt: wanted.getTime() } : { delay: wanted }, queue);
+  }
+
+  /**
+   * Makes a delayed job ready, at the tail of its queue, also one that waits for its next attempt. Results as of `reschedule`.
+   *
+   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, CapabilityError
+   */
+  async promote(id: string, { queue }: FindOptions = {}): Promise<Exclude<RescheduleResult, 'rescheduled'>> {
+    checkJob(id, queue, 'promote()');
+    const result = await this.#move(id, { delay: 0 }, queue);
+    return result === 'rescheduled' ? 'ready' : result;
+  }
+
+  async #move(id: string, to: Pick<Entry, 'delay' | 'dueAt'>, queue: string | undefined): Promise<RescheduleResult> {
+    const connection = this.#driver();
+    const { control, name, driver } = connection;
+    if (control?.reschedule === undefined) throw new CapabilityError(name, driver, 'reschedule');
+    const [entry] = await entriesFor(connection, [{ entry: { ...to, payload: '' } }]);
+    const result = await control.reschedule(id, { delay: entry!.delay, dueAt: entry!.dueAt }, queue);
+    if (result === 'debounced') throw debouncedJob(id);
+    return result;
   }
 
   /**

@@ -42,6 +42,23 @@ export function checkDelay(value: unknown, subject: string): Seconds | Date {
   return value;
 }
 
+/** A day or a moment, in UTC unless it says otherwise. Undefined if the text is none. */
+export function momentIn(given: string): Date | undefined {
+  const [, day, time = 'T00:00', offset = 'Z'] =
+    /^(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d)?)?(Z|[+-]\d\d:\d\d)?$/.exec(given) ?? [];
+  const midnight = new Date(`${day}T00:00Z`);
+  const moment = new Date(`${day}${time.replace(' ', 'T')}${offset}`);
+  // The 31st of February would be read as the 3rd of March.
+  const isInCalendar = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(`${day}T`);
+  return isInCalendar && !Number.isNaN(moment.getTime()) ? moment : undefined;
+}
+
+/** A delay as people write it: a time from now, of which a bare number means seconds, or a moment. It may be invalid. */
+export function delayIn(given: string): Delay {
+  const number = /^\d+(\.\d+)?$/.test(given) ? Number(given) : (given as Duration);
+  return momentIn(given) ?? number;
+}
+
 /** @throws E_INVALID_DURATION the date is invalid */
 export function momentOf(date: Date, subject: string): Milliseconds {
   const moment = date.getTime();

@@ -10,7 +10,7 @@
  */
 import { hash } from 'node:crypto';
 import type { Milliseconds, Seconds } from '../base/clock';
-import { readCounters, RETRY_MARK } from './counters';
+import { fenceIn, readCounters, RETRY_MARK } from './counters';
 import { TIES, withFollowers, withMembers } from './payload-text';
 
 export interface UniqueTie {
@@ -160,6 +160,11 @@ export function readTies(payload: Buffer): TiedJob | undefined {
   const [unique, debounce, batch] = [uniqueIn(ties), debounceIn(ties), batchIn(ties)];
   if (unique === undefined && debounce === undefined && batch === undefined) return undefined;
   return { id, ...(unique && { unique }), ...(debounce && { debounce }), ...(batch && { batch }) };
+}
+
+/** Whether the job waits under a debounce key: one that was handed out before waits for its next attempt. */
+export function isPutOff(payload: Buffer): boolean {
+  return readTies(payload)?.debounce !== undefined && fenceIn(payload) === 0;
 }
 
 function uniqueIn(ties: string): UniqueTie | undefined {

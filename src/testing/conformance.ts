@@ -33,9 +33,11 @@ export function conformance(
   open: () => Promise<ConformanceHarness>,
   lacking: { readonly [K in Capability]?: false } = {},
 ): readonly ConformanceCase[] {
-  const isAble = (capability: Capability): boolean =>
-    // Without records nobody is woken for one.
-    lacking[capability] !== false && (capability !== 'recordWake' || lacking.records !== false);
+  const isAble = (capability: Capability): boolean => {
+    // Without records nobody is woken for one, and so on.
+    const whole = PART_OF[capability];
+    return lacking[capability] !== false && (whole === undefined || lacking[whole] !== false);
+  };
   const definitions: readonly CaseDefinition[] = [
     ...reserveCases,
     ...delayCases,
@@ -52,6 +54,8 @@ export function conformance(
     .filter(({ requires, lacks }) => requires.every(isAble) && !lacks.some(isAble))
     .map(({ name, requires, run }) => ({ name, requires, run: () => runIn(open, run) }));
 }
+
+const PART_OF: { readonly [K in Capability]?: Capability } = { recordWake: 'records', reschedule: 'control' };
 
 async function runIn(open: () => Promise<ConformanceHarness>, run: CaseDefinition['run']): Promise<void> {
   const harness = await open();

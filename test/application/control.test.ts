@@ -6,14 +6,21 @@ import { Worker } from '../../src/worker/worker';
 import { Gate, until } from '../support/application';
 import { watchedApplication } from '../support/watched-application';
 import { reserveFrom } from '../support/exchange';
+import type { Delay } from '../../src/job/duration';
+import { readId } from '../../src/payload/counters';
 
-let run: (signal: AbortSignal) => Promise<void> = async () => undefined;
+let run: (signal: AbortSignal, job: Export) => Promise<void> = async () => undefined;
 
 @Job({ tries: 3 })
 class Export extends Job {
   async handle(): Promise<void> {
-    await run(this.signal);
+    await run(this.signal, this);
   }
+}
+
+@Job({ debounce: { by: () => 'all', wait: '30m' } })
+class Debounced extends Job {
+  handle(): void {}
 }
 
 function given() {
@@ -101,6 +108,91 @@ describe('cancelling a job', () => {
 
     await expect(Queue.cancel('1', { queue: 'a,b' })).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
     await expect(Queue.cancel('1', { connection: 'mian' })).rejects.toMatchObject({ code: 'E_UNKNOWN_CONNECTION' });
+  });
+});
+
+describe('moving a delayed job', () => {
+  it('lets it run at its new moment, or now', async () => {
+    const { manager, main, clock } = given();
+    const later = await main.later('1h', new Export());
+    const sooner = await main.later('1d', new Export(), 'nights');
+    const now = await main.later('1d', new Export());
+
+    expect(await Queue.reschedule(later, '2h')).toBe('rescheduled');
+    expect(await Queue.reschedule(sooner, new Date(clock.now() + 60_000), { queue: 'nights' })).toBe('rescheduled');
+    expect(await Queue.promote(now)).toBe('ready');
+    expect(await Queue.promote(now)).toBe('ready');
+
+    const taken = async (queue: string) =>
+      (await reserve(manager, queue)).reservations.map(({ payload }) => readId(payload));
+    expect([await taken('usual'), await taken('usual'), await taken('nights')]).toEqual([[now], [], []]);
+    expect([await Queue.promote(now), await Queue.reschedule(now, '1h')]).toEqual(['running', 'running']);
+    await clock.advance('61m');
+    expect(await taken('nights')).toEqual([sooner]);
+    await clock.advance('1h');
+    // The lease of the other one has ended.
+    expect([await taken('usual'), await taken('usual')]).toEqual([[now], [later]]);
+  });
+
+  it('runs a job at once that waits for its next attempt, in that attempt', async () => {
+    const { manager, main, clock } = given();
+    const attempts: number[] = [];
+    run = async (_signal, job) => {
+      attempts.push(job.job.attempts);
+      if (attempts.length === 1) job.job.release('1d');
+    };
+    const id = await main.push(new Export());
+    const worker = new Worker({}, manager);
+    const running = worker.run();
+    await until(clock, () => attempts.length === 1);
+    while ((await main.counts()).delayed === 0) await clock.advance(1);
+
+    expect(await Queue.promote(id)).toBe('ready');
+    await until(clock, () => attempts.length === 2);
+
+    expect(attempts).toEqual([1, 2]);
+    await worker.stop();
+    await running;
+  });
+
+  it('looks only at the named connection and queue', async () => {
+    const { other } = given();
+    const id = await other.later('1h', new Export(), 'mails');
+
+    expect([await Queue.promote(id), await Queue.reschedule(id, '2h')]).toEqual(['unknown', 'unknown']);
+    expect(await Queue.promote(id, { connection: 'other', queue: 'default' })).toBe('unknown');
+    expect(await other.promote(id, { queue: 'mails' })).toBe('ready');
+  });
+
+  it.each([['2 hours'], [-1], [new Date(NaN)], [undefined]])('refuses the delay %p', async (delay) => {
+    given();
+
+    await expect(Queue.reschedule('1', delay as Delay)).rejects.toMatchObject({ code: 'E_INVALID_DURATION' });
+  });
+
+  it.each(['', undefined, Promise.resolve('1')])('refuses %p, which is not an id', async (id) => {
+    given();
+
+    await expect(Queue.promote(id as string)).rejects.toMatchObject({ code: 'E_INVALID_JOB_ID' });
+    await expect(Queue.reschedule(id as string, 1)).rejects.toMatchObject({ code: 'E_INVALID_JOB_ID' });
+  });
+
+  it('moves a debounced job only to now', async () => {
+    const { main } = given();
+    const id = await main.push(new Debounced());
+
+    await expect(Queue.reschedule(id, '1h')).rejects.toMatchObject({ code: 'E_DEBOUNCED', facts: { id } });
+    expect(await Queue.promote(id)).toBe('ready');
+  });
+
+  it.each([
+    ['sync', (manager: QueueManager) => manager.connection('sync').promote('1')],
+    ['sync', (manager: QueueManager) => manager.connection('sync').reschedule('1', '2h')],
+  ])('is refused by %s, which names the drivers that can do so', async (_driver, ask) => {
+    await expect(ask(given().manager)).rejects.toMatchObject({
+      code: 'E_CAPABILITY',
+      facts: { capability: 'reschedule', drivers: ['redis', 'database', 'memory'] },
+    });
   });
 });
 

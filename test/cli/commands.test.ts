@@ -166,6 +166,8 @@ describe('any command', () => {
     ['batch:cancel', '1'],
     ['batch:retry', '1'],
     ['cancel', '1'],
+    ['reschedule', '1', '2h'],
+    ['promote', '1'],
     ['pause'],
     ['resume'],
     ['restart'],

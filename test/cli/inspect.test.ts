@@ -82,6 +82,7 @@ it('shows where a waiting job is, with the options of its dispatch and how to ca
 
   expect(stdout).toMatch(/^State {7}delayed$/m);
   expect(stdout).toMatch(/^Ready at {4}\S+ \S+ UTC$/m);
+  expect(stdout).toContain(`onqueue promote ${id} --connection=memory  runs it now`);
   expect(stdout).toContain(`onqueue cancel ${id} --connection=memory  keeps it from running`);
 });
 

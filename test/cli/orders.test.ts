@@ -23,6 +23,65 @@ function giveTwo(away: readonly string[] = [], without: readonly string[] = []) 
   kit.connectors = { memory: named('memory'), database: named('stored'), redis: named('kept') };
 }
 
+/** Pushes a delayed job. */
+const later = (id: string) =>
+  kit.store.push('mail', [{ payload: `{"job":"probe","data":{},"id":"${id}","attempts":0}`, delay: 600 }]);
+
+describe('reschedule', () => {
+  const dueIn = async (): Promise<number> => {
+    const [job] = await kit.store.queues.peek('mail', 'delayed', 1);
+    return Math.round((job!.at! - (await kit.store.now())) / 60_000);
+  };
+
+  it('moves a delayed job, by a time or to a moment', async () => {
+    await later('A');
+
+    expect(await kit.run('reschedule', 'A', '2h')).toMatchObject({
+      stdout: 'A  rescheduled: it waits until then\n',
+      code: 0,
+    });
+    expect(await dueIn()).toBe(120);
+    const moment = new Date((await kit.store.now()) + 3 * 3_600_000).toISOString();
+    await kit.run('reschedule', 'A', `${moment.slice(0, 16)}Z`);
+    expect(Math.abs((await dueIn()) - 180)).toBeLessThan(2);
+    const { stdout } = await kit.run('reschedule', 'A', '0', '--queue=mail', '--json');
+    expect(JSON.parse(stdout)).toEqual({ id: 'A', result: 'ready' });
+  });
+
+  it('names an unknown id, and ends with 1', async () => {
+    const { stdout, stderr, code } = await kit.run('reschedule', 'x', '2h', '--queue=mail');
+
+    expect([stdout, code]).toEqual(['', 1]);
+    expect(stderr).toContain("No job 'x' waits or runs on memory, queue mail: it has ended or failed (see retry)");
+  });
+
+  it.each([['2 hours'], ['soon'], ['2027-02-31'], ['-5']])('refuses the time %j, and moves nothing', async (time) => {
+    await later('A');
+
+    const { stderr, code } = await kit.run('reschedule', '--', 'A', time);
+
+    expect(code).toBe(2);
+    expect(stderr).toContain(time);
+    expect(await dueIn()).toBe(10);
+  });
+});
+
+describe('promote', () => {
+  it('makes delayed jobs ready, and reports those that run already', async () => {
+    await later('A');
+    await kit.push('default', 'B');
+    await reserveFrom(kit.store, { queues: ['default'], limit: 1, lease: 30 });
+
+    const { stdout, stderr, code } = await kit.run('promote', 'A', 'B', 'x', 'A');
+
+    expect(stdout).toBe(
+      'A  ready: it runs when the jobs before it have been taken\nB  running: it is running, and was left alone\n',
+    );
+    expect([stderr.includes("No job 'x' waits or runs"), code]).toEqual([true, 1]);
+    expect(await kit.store.queues.counts('mail')).toMatchObject({ ready: 1, delayed: 0 });
+  });
+});
+
 describe('cancel', () => {
   it('removes waiting jobs, and reports each', async () => {
     await kit.push('default', 'A');

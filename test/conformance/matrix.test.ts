@@ -36,6 +36,7 @@ const MEANINGS: Readonly<Record<Capability, string>> = {
   keys: '`keys`: there are [unique](unique-jobs.md) and [debounced](debounced-jobs.md) jobs',
   batches: '`batches`: there are [batches](batches.md)',
   control: '`control`: jobs can be cancelled, queues paused, workers restarted',
+  reschedule: '`control.reschedule`: delayed jobs can be moved to another moment',
   records: '`records`: schedules, histories and figures are kept',
   recordWake: '`records.wake`: a wait for a [result](results.md) is woken',
   transactions: '`within`: jobs can be pushed within a transaction of yours',

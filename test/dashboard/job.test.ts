@@ -297,6 +297,27 @@ describe('the page of a waiting job', () => {
     expect(await pageOf(panel, id)).toContain('>unknown</span>');
   });
 
+  it('runs a delayed job now, or moves it to the moment that is given', async () => {
+    const application = testApplication();
+    const main = application.manager.connection();
+    const [now, later] = [await main.later('1h', new Measure(1)), await main.later('1h', new Measure(2))];
+    await using panel = await served(application.manager);
+    const fields = (id: string) => ({ connection: 'memory', queue: 'default', id, back: 'job?id=1' });
+    expect(await pageOf(panel, now)).toMatch(/action="promote-job".*action="reschedule-job"/s);
+
+    await panel.post('promote-job', fields(now));
+    expect(await pageOf(panel, now)).toContain('>ready</span>');
+    expect(await pageOf(panel, now)).not.toContain('promote-job');
+
+    const asked = await panel.post('reschedule-job', fields(later));
+    expect(asked.text).toMatch(/<form method="post" action="reschedule-job">.*name="when".*<\/form>/s);
+    await panel.post('reschedule-job', { ...fields(later), confirmed: 'yes', when: '3h' });
+    const { at } = await main.find(later);
+    expect(Math.round((at!.getTime() - application.clock.now()) / 60_000)).toBe(180);
+    await panel.post('reschedule-job', { ...fields(later), confirmed: 'yes', when: 'soon' });
+    expect((await main.find(later)).at).toEqual(at);
+  });
+
   it('offers no actions to a viewer', async () => {
     const application = testApplication();
     const id = await push(application, 1);

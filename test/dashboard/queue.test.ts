@@ -75,6 +75,18 @@ describe('the page of a queue', () => {
     expect((await panel.get('', cookieOf(again))).text).toContain('is no longer waiting or running');
   });
 
+  it('runs a delayed job of its list now', async () => {
+    const main = world.manager.connection();
+    const id = await main.later('1h', new NotifyTeam('ops', 'later'), 'delayed');
+    const list = await panel.get('queue?connection=memory&queue=delayed&state=delayed');
+    expect(list.text.match(/action="(promote|reschedule|cancel)-job"/g)).toHaveLength(3);
+    expect((await panel.get('queue?connection=memory&queue=delayed')).text).not.toContain('promote-job');
+
+    await panel.post('promote-job', { connection: 'memory', queue: 'delayed', id, back: 'queue?queue=delayed' });
+
+    expect((await main.find(id)).state).toBe('ready');
+  });
+
   it('pauses the queue for a given time', async () => {
     const fields = { connection: 'memory', queue: 'media', back: 'queue?queue=media' };
     await panel.post('pause-queue', { ...fields, for: '15m' });

@@ -98,6 +98,12 @@ export type Step =
       readonly lease: number;
     }
   | { readonly do: 'cancel'; readonly job: number; readonly queue: string | undefined }
+  | {
+      readonly do: 'reschedule';
+      readonly job: number;
+      readonly delay: number;
+      readonly queue: string | undefined;
+    }
   | { readonly do: 'pause' | 'resume'; readonly queue: string }
   | { readonly do: 'restart' }
   | {
@@ -176,6 +182,15 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
       arbitrary: fc.record({
         do: fc.constant('cancel' as const),
         job: fc.integer({ min: 1, max: 12 }),
+        queue: fc.option(queue, { nil: undefined }),
+      }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        do: fc.constant('reschedule' as const),
+        job: fc.integer({ min: 1, max: 12 }),
+        delay: fc.constantFrom(...DELAYS),
         queue: fc.option(queue, { nil: undefined }),
       }),
     },

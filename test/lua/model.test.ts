@@ -109,6 +109,8 @@ class Actor {
       case 'cancel':
         // Only if one job has the id: of equal jobs a store may choose either.
         return connection.control!.cancel(`job-${step.job}`, step.queue);
+      case 'reschedule':
+        return connection.control!.reschedule!(`job-${step.job}`, { delay: step.delay }, step.queue);
       case 'pause':
       case 'resume':
         return connection.control![step.do](step.queue);

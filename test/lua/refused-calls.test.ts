@@ -227,6 +227,20 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
     await world.mark('a');
     return { stay: ['a', 'b'], act: () => run('renew', keysOf('reserved', 'cancelled'), [600, ...tokens]) };
   },
+  async reschedule() {
+    await world.pushLater([
+      ['any', 300, probe('a')],
+      ['any', 400, probe('b')],
+    ]);
+    const keys = keysOf('client', 'ready', 'delayed', 'notify');
+    return {
+      stay: ['a', 'b'],
+      act: async () => {
+        await run('reschedule', keys, [world.nextSequence(), 'a', 900, 0]);
+        return run('reschedule', keys, [world.nextSequence(), 'b', 0, 0]);
+      },
+    };
+  },
   async 'pause, resume'() {
     await world.push([probe('a')]);
     return {

@@ -23,6 +23,15 @@ class Export extends Job {
 
 export const result: Promise<CancelResult> = Queue.cancel('1', { queue: 'mail', connection: 'redis' });
 export const word: Promise<'removed' | 'signalled' | 'marked' | 'unknown'> = Queue.connection('redis').cancel('1');
+export const moved: Promise<'rescheduled' | 'ready' | 'running' | 'unknown'>[] = [
+  Queue.reschedule('1', '2h'),
+  Queue.reschedule('1', new Date(), { queue: 'mail', connection: 'redis' }),
+  Queue.connection('redis').reschedule('1', 60, { queue: 'mail' }),
+];
+export const promoted: Promise<'ready' | 'running' | 'unknown'>[] = [
+  Queue.promote('1'),
+  Queue.connection('redis').promote('1', { queue: 'mail' }),
+];
 export const changed: Promise<boolean>[] = [Queue.pause(), Queue.pause('mail'), Queue.resume('mail')];
 export const isPaused: Promise<boolean>[] = [Queue.isPaused(), Queue.isPaused('mail')];
 export const paused: Promise<string[]> = Queue.pausedQueues();
@@ -34,6 +43,15 @@ export const own: Pick<Control, 'cancel'> = { cancel: async () => 'unknown' };
 
 // @ts-expect-error -- a dispatch is not an id before it is awaited
 void Queue.cancel(Export.dispatch());
+
+// @ts-expect-error -- when is needed
+void Queue.reschedule('1');
+
+// @ts-expect-error -- not a duration
+void Queue.reschedule('1', '2 hours');
+
+// @ts-expect-error -- promote takes no time
+void Queue.promote('1', '2h');
 
 // @ts-expect-error -- an id is needed
 void Queue.cancel();

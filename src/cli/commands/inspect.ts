@@ -47,7 +47,10 @@ export const inspect = defineCommand({
 
 const NEXT: Readonly<Record<FoundJob['state'], readonly (readonly [command: string, why: string])[]>> = {
   ready: [['cancel', 'keeps it from running']],
-  delayed: [['cancel', 'keeps it from running']],
+  delayed: [
+    ['promote', 'runs it now'],
+    ['cancel', 'keeps it from running'],
+  ],
   running: [['cancel', 'tells it to stop']],
   failed: [
     ['retry', 'sends it again'],

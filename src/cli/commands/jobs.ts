@@ -1,12 +1,13 @@
-/** `jobs` and `cancel`: the jobs of a queue, and how to keep them from running. */
+/** `jobs`, `cancel`, `reschedule` and `promote`: the jobs of a queue, and how to keep them from running, or to move them. */
 import type { Milliseconds } from '../../base/clock';
 import { oneLine, shellWord } from '../../base/text';
-import type { CancelResult } from '../../connections/contract';
+import type { CancelResult, RescheduleResult } from '../../connections/contract';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import { JOB_STATES } from '../../operations/found-job';
 import type { JobState, ListedJob } from '../../operations/listed-job';
 import { type Call, defineCommand } from '../command';
 import { CONNECTION, type Given, LIMIT, LISTED, type ProjectFlags, text, word } from '../flags';
+import { checkDelay, delayIn } from '../../job/duration';
 import { openConnection } from '../named-queues';
 import { agoText, type Cell, momentText } from '../output';
 
@@ -96,6 +97,8 @@ function show({ flags, output }: JobsCall, found: readonly ListedJob[], now: Mil
 
 const moment = (at: Date | undefined): string | undefined => at && momentText(at);
 
+const QUEUE = text('<name>', 'their queue (default: searches all queues of the connection)');
+
 export const cancel = defineCommand({
   name: 'cancel',
   summary: 'keep jobs from running, or tell running ones to stop',
@@ -110,7 +113,7 @@ export const cancel = defineCommand({
   ],
   words: ['<ids...>', 'ids, as returned by dispatch and shown in log lines'],
   flags: {
-    queue: text('<name>', 'their queue (default: searches all queues of the connection)'),
+    queue: QUEUE,
     reason: text('<text>', 'the reason, in one line'),
     connection: CONNECTION,
   },
@@ -134,4 +137,72 @@ const MEANING: Readonly<Record<Exclude<CancelResult, 'unknown'>, string>> = {
   removed: 'it was waiting, and has been removed',
   signalled: 'it is running, and was told to stop',
   marked: 'it was not found, and will end as cancelled when a worker takes it',
+};
+
+type MoveCall = Call<{ readonly queue?: string | undefined; readonly connection?: string | undefined }>;
+
+const MOVE_FLAGS = { queue: QUEUE, connection: CONNECTION };
+
+export const reschedule = defineCommand({
+  name: 'reschedule',
+  summary: 'let a delayed job become ready at another moment',
+  description:
+    'Also a job that waits for its next attempt. A moment in the past makes it ready at once. A job that is ready or runs ' +
+    'stays as it is. The exit code is 1 if the id is unknown.',
+  examples: [
+    ['onqueue reschedule 0193a6c1-… 2h', 'in two hours from now'],
+    ['onqueue reschedule 0193a6c1-… 2027-03-27T12:00', 'at this moment; UTC unless given, as in 12:00+01:00'],
+    ['onqueue reschedule --queue=mail 0193a6c1-… 1d', 'faster if many queues are in use'],
+    ['onqueue reschedule --json 0193a6c1-… 1d', 'for a program'],
+  ],
+  words: ['<id>', 'the id, as returned by dispatch and shown in log lines'],
+  lastWord: ['<time>', 'when: a time from now, such as 30s or 2h, or a moment'],
+  flags: MOVE_FLAGS,
+  async run(call) {
+    const [id = '', time = ''] = call.words;
+    const delay = delayIn(time);
+    checkDelay(delay, '<time>');
+    const { connection } = await openConnection(call);
+    const result = await connection.reschedule(id, delay, call.flags);
+    tellMoved(call, connection, id, result);
+    call.output.result({ id, result });
+  },
+});
+
+export const promote = defineCommand({
+  name: 'promote',
+  summary: 'make delayed jobs ready now',
+  description:
+    'Also jobs that wait for their next attempt. They go to the tail of their queue. Jobs that are ready or run stay as they ' +
+    'are. The exit code is 1 if an id is unknown; the others are made ready all the same.',
+  examples: [
+    ['onqueue promote 0193a6c1-…', 'a job of the default connection'],
+    ['onqueue promote --queue=mail 0193a6c1-…', 'faster if many queues are in use'],
+    ['onqueue promote --connection=redis --json 0193a6c1-…', 'for a program'],
+  ],
+  words: ['<ids...>', 'ids, as returned by dispatch and shown in log lines'],
+  flags: MOVE_FLAGS,
+  async run(call) {
+    const { connection } = await openConnection(call);
+    const results: { id: string; result: RescheduleResult }[] = [];
+    for (const id of new Set(call.words)) {
+      const result = await connection.promote(id, call.flags);
+      results.push({ id, result });
+      tellMoved(call, connection, id, result);
+    }
+    call.output.result(results);
+  },
+});
+
+function tellMoved(call: MoveCall, { name }: QueueConnection, id: string, result: RescheduleResult): void {
+  if (result !== 'unknown') return call.output.line(`${oneLine(id)}  ${result}: ${MOVED[result]}`);
+  const { queue } = call.flags;
+  const where = `on ${name}${queue === undefined ? '' : `, queue ${queue}`}`;
+  call.fail(`No job '${id}' waits or runs ${where}: it has ended or failed (see retry), or never existed.`);
+}
+
+const MOVED: Readonly<Record<Exclude<RescheduleResult, 'unknown'>, string>> = {
+  rescheduled: 'it waits until then',
+  ready: 'it runs when the jobs before it have been taken',
+  running: 'it is running, and was left alone',
 };

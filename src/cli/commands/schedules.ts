@@ -1,6 +1,7 @@
 /** `schedule:list`, `:run`, `:pause`, `:resume` and `:test`: the schedules of the project and of its stores. */
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/text';
+import { momentIn } from '../../job/duration';
 import { count } from '../../job/option-kinds';
 import type { ScheduleListing } from '../../schedule/schedules';
 import { defineCommand } from '../command';
@@ -133,13 +134,8 @@ const from: Flag<Date> = {
   value: '<moment>',
   help: 'start after this moment: 2027-03-27, 2027-03-27T12:00 or 2027-03-27T12:00+01:00; UTC unless given (default: now)',
   read(value, flag) {
-    const [, day, time = 'T00:00', offset = 'Z'] =
-      /^(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d)?)?(Z|[+-]\d\d:\d\d)?$/.exec(value) ?? [];
-    const midnight = new Date(`${day}T00:00Z`);
-    const moment = new Date(`${day}${time.replace(' ', 'T')}${offset}`);
-    // The 31st of February would be read as the 3rd of March.
-    const isInCalendar = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(`${day}T`);
-    if (isInCalendar && !Number.isNaN(moment.getTime())) return moment;
+    const moment = momentIn(value);
+    if (moment !== undefined) return moment;
     throw invalidOption(flag, value, 'Give a day or a moment, such as 2027-03-27 or 2027-03-27T12:00.');
   },
 };

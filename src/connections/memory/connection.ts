@@ -113,6 +113,8 @@ export class MemoryConnection extends StoreConnection implements Connection {
       this.#store.cancel(id, queue === undefined ? this.#store.queueNames : [queue], reason),
     cancelled: async (reservations) =>
       reservations.map(({ queue, token }) => this.#store.queue(queue).cancelled(token as Text)),
+    reschedule: async (id, to, queue) =>
+      this.#store.reschedule(id, to, queue === undefined ? this.#store.queueNames : [queue]),
     pause: async (queue, seconds) => this.#store.pause(queue, seconds),
     resume: async (queue) => this.#store.resume(queue),
     paused: async () => this.#store.paused,

@@ -78,6 +78,11 @@ export class MemoryQueue {
     return this.#delayed.delete(text);
   }
 
+  /** The delayed job with this id. Looks at every one. */
+  delayedJob(id: string): Text | undefined {
+    return this.#delayed.firstOf(Infinity).find(({ text }) => idOf(text) === id)?.text;
+  }
+
   /** A waiting job with the same text would swallow it, so it gets another id. */
   delayBeside(text: Text, due: Seconds): void {
     this.delay(unlike(this.#delayed, text), due);
@@ -149,9 +154,9 @@ export class MemoryQueue {
     }
     // The job may have been given back after it was told to end; a later job with its id was not.
     this.#cancelled.delete(id);
-    const delayed = this.#delayed.firstOf(Infinity).find(({ text }) => isMeant(text));
-    if (delayed !== undefined) this.#delayed.delete(delayed.text);
-    const removed = delayed?.text ?? this.#ready.remove(isMeant);
+    const delayed = this.delayedJob(id);
+    if (delayed !== undefined) this.#delayed.delete(delayed);
+    const removed = delayed ?? this.#ready.remove(isMeant);
     if (removed === undefined) return 'unknown';
     left(removed);
     return 'removed';

@@ -2,7 +2,7 @@
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry } from '../failed-store';
 import { withCounters, NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/counters';
-import { readTies, type DebounceTie, type TiedJob } from '../../payload/ties';
+import { isPutOff, readTies, type DebounceTie, type TiedJob } from '../../payload/ties';
 import { uuidv7 } from '../../payload/uuid';
 import type { NewBatch } from '../batch-store';
 import {
@@ -15,6 +15,7 @@ import {
   type Pushed,
   type PushedOnce,
   type RenewResult,
+  type RescheduleResult,
   type Reservation,
   type ReserveReply,
   type SetAside,
@@ -248,6 +249,31 @@ export class MemoryStore {
       if (result !== 'unknown') return result;
     }
     return 'unknown';
+  }
+
+  /** Looks at every job. */
+  reschedule(
+    id: string,
+    to: Pick<Entry, 'delay' | 'dueAt'>,
+    queues: readonly string[],
+  ): RescheduleResult | 'debounced' {
+    for (const name of queues) {
+      const queue = this.queue(name);
+      const text = queue.delayedJob(id);
+      if (text === undefined) continue;
+      const due = this.#due(to);
+      if (due === undefined) {
+        queue.removeDelayed(text);
+        queue.append(text);
+      } else {
+        if (isPutOff(bytesOf(text))) return 'debounced';
+        queue.delay(text, due);
+      }
+      this.changed();
+      return due === undefined ? 'ready' : 'rescheduled';
+    }
+    const state = this.find(id, queues)?.state;
+    return state === 'reserved' ? 'running' : state === 'ready' ? 'ready' : 'unknown';
   }
 
   /** False if it was paused already. */

@@ -9,6 +9,8 @@ import { uuidv7 } from '../../payload/uuid';
 import {
   pauseOf,
   WAITING_STATES,
+  type Entry,
+  type RescheduleResult,
   type Reservation,
   type PeekedJob,
   type PlacedJob,
@@ -18,6 +20,7 @@ import {
   type Pause,
 } from '../contract';
 import { TIES, type QueueKeys } from './keys';
+import { whenOf } from './lane';
 import { RedisPart, type RedisStore } from './store';
 
 /**
@@ -34,6 +37,10 @@ interface Look {
 
 /** Most calls to search one queue, of 100 jobs or 1 MiB of text each. */
 const MOST_SEARCHES = 100;
+/** The same among its delayed jobs, where a job may wait that somebody has just seen in a list. */
+const MOST_DELAYED_SEARCHES = 1000;
+/** A job may go back to the delayed ones after they were searched. */
+const MOST_MOVES = 3;
 
 export class RedisControl extends RedisPart implements Control {
   readonly #time: () => Promise<Milliseconds>;
@@ -129,6 +136,40 @@ export class RedisControl extends RedisPart implements Control {
     if (scores.every((score) => score === null)) return [];
     const told = (await caller.glance('hmget', [reasons, ...ids], consequence)) as readonly (Buffer | null)[];
     return scores.map((score, at) => score !== null && (String(told[at] ?? '') || true));
+  }
+
+  async reschedule(
+    id: string,
+    { delay = 0, dueAt }: Pick<Entry, 'delay' | 'dueAt'>,
+    queue?: string,
+  ): Promise<RescheduleResult | 'debounced'> {
+    for (let move = 0; move < MOST_MOVES; move += 1) {
+      for (const name of queue === undefined ? await this.store.names.all() : [queue]) {
+        const result = await this.#move(id, name, whenOf(delay, dueAt));
+        if (result !== 'unknown') return result;
+      }
+      const found = await findJob(this.store, id, queue);
+      if (found === undefined || found === 'unseen') return 'unknown';
+      if (found.state !== 'delayed') return found.state === 'ready' ? 'ready' : 'running';
+    }
+    return 'unknown';
+  }
+
+  /** Page by page from the last one: jobs that become ready or are pushed meanwhile hide nothing. */
+  async #move(id: string, queue: string, when: string | number): Promise<RescheduleResult | 'debounced'> {
+    let from = 0;
+    for (let call = 0; call < MOST_DELAYED_SEARCHES; call += 1) {
+      const [word, seen] = await this.store.recorded.ask(queue, {
+        script: 'reschedule',
+        keys: ['ready', 'delayed', 'notify'],
+        args: [id, when, from],
+        consequence: `job ${id} was not rescheduled`,
+      });
+      const result = String(word);
+      if (result !== 'unseen') return result as RescheduleResult | 'debounced';
+      from = Number(seen);
+    }
+    return 'unknown';
   }
 
   async pause(queue: string, seconds?: Seconds): Promise<boolean> {

@@ -18,6 +18,7 @@ const ANSWERS = {
   forget: ['forgotten', 'absent'],
   prune: ['pruned'],
   cancel: ['removed', 'signalled', 'marked', 'unseen', 'unknown'],
+  reschedule: ['rescheduled', 'ready', 'debounced', 'unseen', 'unknown'],
   pause: ['paused', 'unchanged'],
   resume: ['resumed', 'unchanged'],
   'tidy-pauses': ['tidied'],

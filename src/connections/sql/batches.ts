@@ -53,7 +53,7 @@ import {
 } from './statement';
 import { rowLimit, AFTER_ALL } from './jobs';
 import { followerOf } from './exchange';
-import { readTies, type BatchTie } from '../../payload/ties';
+import { readTies, type BatchTie, type Ties } from '../../payload/ties';
 
 /** Batches that one call recounts. */
 const PAGE = 500;
@@ -181,10 +181,12 @@ const READ_AT_ONCE = 1000;
 
 const OPENING = Buffer.from('{');
 
-/** The batch of a job, from the end of its payload. */
-export function batchAtEnd(end: Buffer): BatchTie | undefined {
-  return readTies(Buffer.concat([OPENING, end]))?.batch;
+/** The ties of a job, from the end of its payload. */
+export function tiesAtEnd(end: Buffer): Ties | undefined {
+  return readTies(Buffer.concat([OPENING, end]));
 }
+
+const batchAtEnd = (end: Buffer): BatchTie | undefined => tiesAtEnd(end)?.batch;
 
 /** The total weight of the existing jobs of each batch. */
 export type Weights = ReadonlyMap<string, number>;

@@ -1,13 +1,23 @@
 /** Orders to the workers of a database. Once confirmed they are on disk, like pushes. */
 import type { Seconds } from '../../base/clock';
 import { uuidv7 } from '../../payload/uuid';
-import { pauseOf, type Reservation, type CancelResult, type Control, type Pause } from '../contract';
-import type { Batches } from './batches';
-import type { ReservationToken } from './dialect';
+import {
+  pauseOf,
+  type CancelResult,
+  type Control,
+  type Entry,
+  type Pause,
+  type RescheduleResult,
+  type Reservation,
+} from '../contract';
+import { tiesAtEnd, type Batches } from './batches';
+import { FENCE, tiedIn, type Dialect, type ReservationToken } from './dialect';
 import {
   orderOf,
   repeatable,
   numberOf,
+  numeral,
+  raw,
   rowsOf,
   runAll,
   sql,
@@ -19,7 +29,7 @@ import {
   type Work,
   type Store,
 } from './statement';
-import { cancel, cancelledOf, readSomeIds } from './jobs';
+import { cancel, cancelledOf, readSomeIds, withId } from './jobs';
 
 /** Jobs of other programs whose ids are read in one call. */
 const PAGE = 100;
@@ -51,6 +61,21 @@ export class SqlControl extends StorePart implements Control {
     const purpose = { consequence: 'no job learned that it was cancelled' };
     const cancelled = await this.access('control.cancelled', purpose, () => cancelledOf(this.dialect, ids));
     return ids.map((id) => cancelled.get(id) ?? false);
+  }
+
+  async reschedule(id: string, to: Moment, queue?: string): Promise<RescheduleResult | 'debounced'> {
+    const order = orderOf(`job ${id} was not rescheduled`);
+    const reading: Purpose = { ...order, writes: 'repeatable' };
+    for (;;) {
+      const { result, queue: own } = await this.access('control.reschedule', order, () =>
+        reschedule(this.dialect, id, to, queue),
+      );
+      if (result === 'raced') continue;
+      if (own !== undefined) this.wrote(own);
+      if (result !== 'unknown') return result;
+      // As for a cancellation.
+      if (!(await this.access('control.reschedule', reading, () => readSomeIds(this.dialect, PAGE)))) return 'unknown';
+    }
   }
 
   async pause(queue: string, seconds: Seconds = Infinity): Promise<boolean> {
@@ -117,4 +142,42 @@ export class SqlControl extends StorePart implements Control {
     const { tables, now } = this.dialect;
     return sql`FROM ${tables.orders} WHERE kind = 'pause' AND (ends_at IS NULL OR ends_at > ${now()})`;
   }
+}
+
+type Moment = Pick<Entry, 'delay' | 'dueAt'>;
+
+interface Rescheduled {
+  /** `raced`: it is not delayed any more. */
+  readonly result: RescheduleResult | 'debounced' | 'raced';
+  /** The queue that was written to. */
+  readonly queue?: string | undefined;
+}
+
+/** Several jobs may have this id: prefers a delayed one, then a running one. */
+function* reschedule(
+  dialect: Dialect,
+  id: string,
+  { delay = 0, dueAt }: Moment,
+  named: string | undefined,
+): Work<Rescheduled> {
+  const { tables, read, now, line, tiedEnd, waiting, lastInLine } = dialect;
+  const { ready, delayed } = line.state;
+  const [row] = yield* rowsOf(
+    sql`SELECT CASE WHEN ${delayed} THEN 'delayed' WHEN ${ready} THEN 'ready' ELSE 'running' END,
+        id, ${read('queue')}, ${raw(FENCE)}, ${tiedEnd}, ${now()}
+      ${withId(dialect, id, named)} ORDER BY CASE WHEN ${delayed} THEN 0 WHEN ${ready} THEN 2 ELSE 1 END, id LIMIT 1`,
+  );
+  if (row === undefined) return { result: 'unknown' };
+  const [state, job, queue, fence, end = null, time] = row;
+  if (String(state) !== 'delayed') return { result: String(state) as 'ready' | 'running' };
+  const current = Number(time);
+  const due = dueAt === undefined ? current + delay : dueAt / 1000;
+  const waits = due > current;
+  const isDebounced = tiedIn([end]).some((text) => tiesAtEnd(text)?.debounce !== undefined);
+  if (waits && isDebounced && Number(fence) === 0) return { result: 'debounced' };
+  const columns = waits ? waiting(due) : yield* lastInLine(String(queue), current);
+  const changes = Object.entries(columns).map(([name, value]) => sql`${raw(name)} = ${value}`);
+  const change = sql`UPDATE ${tables.jobs} SET ${changes} WHERE id = ${numeral(job!)} AND ${delayed}`;
+  if ((yield* written(change)) === 0) return { result: 'raced' };
+  return { result: waits ? 'rescheduled' : 'ready', queue: String(queue) };
 }

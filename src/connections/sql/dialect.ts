@@ -76,6 +76,10 @@ export interface Dialect {
   readonly transaction: <T>(work: () => Work<T>) => Work<T>;
 
   readonly line: Line;
+  /** The columns of a job that waits until a moment. */
+  readonly waiting: (due: Seconds) => Row;
+  /** The columns of a job that is ready, at the tail of its queue. */
+  readonly lastInLine: (queue: string, now: Seconds) => Work<Row>;
   /** Selects the end of the payload of a job that may belong to a batch; NULL for other jobs. */
   readonly tiedEnd: Sql;
   /** Removes the jobs whose `id` the page selects. Call it within a transaction. */

@@ -60,7 +60,7 @@ export function* find(dialect: Dialect, id: string, queue: string | undefined): 
 }
 
 /** `uuid <> ''` is repeated here so that a partial index without empty ids can be used. */
-function withId({ tables, key }: Dialect, id: string, queue: string | undefined): Sql {
+export function withId({ tables, key }: Dialect, id: string, queue: string | undefined): Sql {
   const isThere = queue === undefined ? raw('') : sql`AND queue = ${queue}`;
   return sql`FROM ${tables.jobs} WHERE uuid = ${key(id)} AND uuid <> '' ${isThere}`;
 }

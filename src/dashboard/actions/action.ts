@@ -18,6 +18,8 @@ export interface Question {
   readonly title: string;
   /** What will happen, and to what. */
   readonly text: Html;
+  /** Fields of the form that the viewer fills in. */
+  readonly fields?: Html | undefined;
   /** The label of the button that does it: `Forget 12 jobs`. */
   readonly button: string;
 }
@@ -45,7 +47,7 @@ export function fieldOf(form: URLSearchParams, name: string): string {
 }
 
 /** The fields that say what an action does. No other is logged: one called `level` or `time` would replace the log's own. */
-const TELLING: readonly string[] = [...CHOICES, 'id', 'for', 'all', 'job'];
+const TELLING: readonly string[] = [...CHOICES, 'id', 'for', 'when', 'all', 'job'];
 
 /** Logged values of one field, such as the jobs that were ticked. */
 const MOST_LOGGED = 100;

@@ -12,11 +12,13 @@ import { cookieAttributes, cookiesNamed, type DashboardRequest, isProgram } from
 import { hiddenFields } from '../parts/links';
 import { type Action, type ActionContext, loggedFields, type Notice, type Question, type Undo } from './action';
 import { cancelBatch, retryBatch } from './batch-actions';
-import { cancelJob, forgetFailed, forgetJob, retryFailed, retryJob } from './job-actions';
+import { cancelJob, forgetFailed, forgetJob, promoteJob, rescheduleJob, retryFailed, retryJob } from './job-actions';
 import { pauseQueue, pauseSchedule, resumeQueue, resumeSchedule, runSchedule } from './queue-actions';
 
 export const ACTIONS: Readonly<Record<string, Action>> = {
   'cancel-job': cancelJob,
+  'promote-job': promoteJob,
+  'reschedule-job': rescheduleJob,
   'retry-job': retryJob,
   'forget-job': forgetJob,
   'cancel-batch': cancelBatch,
@@ -79,13 +81,18 @@ function otherFields(form: URLSearchParams): readonly (readonly [string, string]
   return [...form].filter(([name]) => name !== 'back' && name !== 'confirmed');
 }
 
-function questionPage(name: string, { title, text, button }: Question, form: URLSearchParams, back: string): Html {
+function questionPage(
+  name: string,
+  { title, text, fields: asked, button }: Question,
+  form: URLSearchParams,
+  back: string,
+): Html {
   const fields = otherFields(form).map(([field, value]) => hiddenFields({ [field]: value }));
   return barePage(
     title,
     html`${text}
       <form method="post" action="${name}">
-        ${fields}${hiddenFields({ back, confirmed: 'yes' })}
+        ${fields}${hiddenFields({ back, confirmed: 'yes' })}${asked}
         <p class="choice"><button class="danger">${button}</button> <a href="${back}" autofocus>Go back</a></p>
       </form>`,
   );

@@ -3,7 +3,8 @@ import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds, Timer } from '../../base/clock';
 import { errorMessage, errorRecord, toError } from '../../base/exception-text';
 import { redact } from '../../base/redact';
-import type { CancelResult } from '../../connections/contract';
+import type { CancelResult, RescheduleResult } from '../../connections/contract';
+import { delayIn } from '../../job/duration';
 import { address, listIn } from '../addresses';
 import { html, type Html } from '../html';
 import { choiceIn, choiceText, filterOf } from '../pages/failed';
@@ -36,6 +37,39 @@ export const cancelJob: Action = {
     const reason = reasonOf(`on the dashboard${viewer.name === undefined ? '' : ` by ${viewer.name}`}`);
     const result = await manager.connection(connection).cancel(id, { queue, reason });
     return { text: `The job ${id} ${CANCELLED[result]}` };
+  },
+};
+
+const MOVED: Readonly<Record<RescheduleResult, string>> = {
+  rescheduled: 'waits until the new moment.',
+  ready: 'is ready: it runs when the jobs before it have been taken.',
+  running: 'is running already.',
+  unknown: 'is no longer delayed.',
+};
+
+export const promoteJob: Action = {
+  async run(form, { manager }) {
+    const { connection, id, queue } = jobIn(form);
+    return { text: `The job ${id} ${MOVED[await manager.connection(connection).promote(id, { queue })]}` };
+  },
+};
+
+export const rescheduleJob: Action = {
+  async ask(form) {
+    return {
+      title: 'Move this job?',
+      text: which(form, 'It becomes ready at another moment, also if it waits for its next attempt.'),
+      fields: html`<p>
+        <label>When: a time from now, such as 30s or 2h, or a moment, such as 2027-03-27T12:00 (UTC)
+          <input type="text" name="when" required maxlength="40" autocomplete="off" /></label>
+      </p>`,
+      button: 'Move the job',
+    };
+  },
+  async run(form, { manager }) {
+    const { connection, id, queue } = jobIn(form);
+    const delay = delayIn(fieldOf(form, 'when'));
+    return { text: `The job ${id} ${MOVED[await manager.connection(connection).reschedule(id, delay, { queue })]}` };
   },
 };
 

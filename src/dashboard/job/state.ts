@@ -6,7 +6,7 @@ import type { FoundJob } from '../../operations/found-job';
 import { address } from '../addresses';
 import { SILENT } from '../health';
 import { html, type Html, type Shown } from '../html';
-import { actionForm, failureButtons, jobLink, queueLink } from '../parts/links';
+import { actionForm, failureButtons, jobLink, moveButtons, queueLink } from '../parts/links';
 import { ACTIONS, factList, idFact, table } from '../parts/table';
 import { errorLine, moment, spanText } from '../parts/text';
 import type { PageContext } from '../view';
@@ -41,6 +41,7 @@ function buttons({ job, isPaused }: JobStory, context: PageContext): Html | unde
   if (context.manager.driver(connection).control === undefined) return undefined;
   return html`<div class="choice">
     ${isPaused && queue !== undefined && actionForm({ action: 'resume-queue', label: 'Resume the queue', fields: { connection, queue } }, context)}
+    ${state === 'delayed' && moveButtons({ fields }, context)}
     ${actionForm({ action: 'cancel-job', label: 'Cancel', isDangerous: true, fields }, context)}
   </div>`;
 }

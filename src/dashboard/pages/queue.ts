@@ -9,7 +9,7 @@ import { findingsIn } from '../health';
 import { html, type Html } from '../html';
 import { type Chart, chartFigure } from '../parts/chart';
 import { figuresOf, jobTable, rangeIn, rangeLinks, rangeName, rateChart, withoutSpans } from '../parts/figures';
-import { actionForm, failureButtons, jobLink, pausedBadge } from '../parts/links';
+import { actionForm, failureButtons, jobLink, moveButtons, pausedBadge } from '../parts/links';
 import { ACTIONS, keyNumbers, numberColumn, table } from '../parts/table';
 import { errorLine, excerptOf, moment, numberText, secondsText, spanText, tenths } from '../parts/text';
 import { isIncapable, readOr, snapshotOf } from '../readings';
@@ -170,7 +170,10 @@ function jobRow(job: ListedJob, context: PageContext): Html {
   const buttons =
     state === 'failed'
       ? failureButtons('job', about, context)
-      : actionForm({ action: 'cancel-job', label: 'Cancel', ...about }, context);
+      : [
+          state === 'delayed' && moveButtons(about, context),
+          actionForm({ action: 'cancel-job', label: 'Cancel', ...about }, context),
+        ];
   return html`<tr${id !== undefined && html` data-key="${id}"`}><th scope="row">${jobLink(job)}<br><span class="soft mono">${id}</span>${job.waitsToRunAlone === true && html`<br><span class="warn">waits to run alone</span>`}</th>
 <td>${at && moment(at, context.now)}</td><td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>
 <td class="excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : excerptOf(payload)}</td><td class="actions">${id !== undefined && buttons}</td></tr>`;

@@ -58,6 +58,18 @@ export function failureButtons(
   ];
 }
 
+/** To run a delayed job now, and to move it. Nothing if its store cannot do so. */
+export function moveButtons(
+  about: Pick<ActionButton, 'subject'> & { readonly fields: ActionButton['fields'] & { readonly connection: string } },
+  context: PageContext,
+): readonly (Html | undefined)[] {
+  if (context.manager.driver(about.fields.connection).control?.reschedule === undefined) return [];
+  return [
+    actionForm({ ...about, action: 'promote-job', label: 'Run now' }, context),
+    actionForm({ ...about, action: 'reschedule-job', label: 'Move' }, context),
+  ];
+}
+
 export function hiddenFields(fields: Readonly<Record<string, string | undefined>>): readonly Html[] {
   return Object.entries(fields).flatMap(([name, value]) =>
     value === undefined ? [] : [html`<input type="hidden" name="${name}" value="${value}" />`],

@@ -58,6 +58,7 @@ const MEMBER_CALLS: CallsByCapability = [
     ({ control }) => control!.paused(),
     ({ control }) => control!.restart(),
   ],
+  ['reschedule', ({ control }) => control!.reschedule!('a', { delay: 60 })],
   [
     'records',
     ({ records }) => records!.put([RECORD], 60),

@@ -1,8 +1,25 @@
 /** Orders reach every worker through the store: to pause a queue, to restart, and to cancel a job in whatever state it is. */
 import assert from 'node:assert/strict';
-import type { Reservation } from '../../connections/contract';
+import type { Entry, Reservation } from '../../connections/contract';
+import { debounceKey, uniqueKey, withTies } from '../../payload/ties';
+import { firstJob } from './delay-cases';
 import { type CaseDefinition, cases } from './harness';
-import { cancelled, completed, failed, idOf, idsOf, isToRun, released, releasedForFree, type World } from './world';
+import {
+  cancelled,
+  completed,
+  failed,
+  idOf,
+  idsOf,
+  isToRun,
+  numbered,
+  probe,
+  released,
+  releasedForFree,
+  type World,
+} from './world';
+
+/** More delayed jobs than one call can look at. */
+const MANY = 350;
 
 /** Pushes, reserves and then cancels a job. */
 async function holdCancelled(world: World, id: string): Promise<Reservation> {
@@ -56,6 +73,128 @@ export const controlCases: readonly CaseDefinition[] = [
       assert.match(await world.control.cancel('a'), /^(removed|marked)$/);
       await world.advance(61);
       assert.deepEqual(idsOf((await world.reserveAll()).filter(isToRun)), ['b']);
+    },
+  }),
+  ...cases(['reserve', 'delay', 'moments', 'reschedule'], {
+    async 'a delayed job that is moved is handed out at its new moment, whether that is later or earlier'(world) {
+      await world.pushLater('a', 60);
+      await world.pushLater('b', 600);
+      const soon = (await world.now()) + 100_000;
+      assert.equal(await world.control.reschedule!('a', { delay: 300 }), 'rescheduled');
+      assert.equal(await world.otherControl.reschedule!('b', { dueAt: soon }, world.queue), 'rescheduled');
+      await world.advance(80);
+      await world.handsOut();
+      await world.advance(40);
+      await world.handsOut('b');
+      await world.advance(150);
+      await world.handsOut();
+      await world.advance(50);
+      await world.handsOut('a');
+    },
+    async 'a delayed job that is moved to now, or into the past, is ready at once, behind the jobs that are ready'(
+      world,
+    ) {
+      await world.push('first');
+      await world.pushLater('a', 600);
+      await world.pushLater('b', 600);
+      await world.pushLater('c', 600);
+      assert.equal(await world.control.reschedule!('a', { delay: 0 }), 'ready');
+      assert.equal(await world.control.reschedule!('c', { dueAt: (await world.now()) - 60_000 }), 'ready');
+      await world.holds({ ready: 3, delayed: 1 });
+      world.handedOut(await world.reserveAll(), ['first', 'a', 'c']);
+    },
+    async 'a moved job keeps its counters, so its next attempt is the one that it waited for'(world) {
+      await world.settle([released(await world.hold('a'), 600)]);
+      assert.equal(await world.control.reschedule!('a', { delay: 900 }), 'rescheduled');
+      assert.equal(await world.control.reschedule!('a', { delay: 0 }), 'ready');
+      assert.equal((await world.reserveOne()).counters.attempts, 2);
+    },
+    async 'a job that does not wait for a moment stays as it is'(world) {
+      const { control } = world;
+      const held = await world.hold('running');
+      await world.push('ready');
+      const moves = [{ delay: 0 }, { delay: 600 }];
+      for (const to of moves) {
+        assert.equal(await control.reschedule!('running', to), 'running');
+        assert.equal(await control.reschedule!('ready', to), 'ready');
+        assert.equal(await control.reschedule!('nobody', to), 'unknown');
+      }
+      await world.holds({ ready: 1, reserved: 1 });
+      await world.settles(completed(held));
+      await world.handsOut('ready');
+      assert.equal(await control.reschedule!('running', { delay: 600 }), 'unknown');
+    },
+    async 'a job is moved only in the queue that is named'(world) {
+      await world.pushLater('a', 600, world.secondQueue);
+      assert.equal(await world.control.reschedule!('a', { delay: 0 }, world.queue), 'unknown');
+      await world.holds({ delayed: 1 }, world.secondQueue);
+      assert.equal(await world.control.reschedule!('a', { delay: 0 }, world.secondQueue), 'ready');
+      await world.holds({ ready: 1 }, world.secondQueue);
+    },
+    async 'a job is found among many delayed ones, wherever it waits'(world) {
+      const ids = numbered(MANY);
+      await world.pushEntries(ids.map((id, at) => ({ payload: probe(id), delay: 600 + at })));
+      const some = [ids[0]!, ids[MANY / 2]!, ids[MANY - 1]!];
+      for (const id of some) assert.equal(await world.control.reschedule!(id, { delay: 0 }), 'ready', id);
+      assert.equal(await world.control.reschedule!('nobody', { delay: 0 }), 'unknown');
+      world.handedOut(await world.reserveAll(), some);
+    },
+    async 'a waiting call brings a job that another client has made ready'(world) {
+      await world.pushLater('a', 600);
+      await world.pushLater('b', 900);
+      const first = firstJob(world);
+      await world.otherControl.reschedule!('b', { delay: 0 });
+      assert.equal(idOf(await world.soon(first, 'a job that was made ready')), 'b');
+    },
+    async 'a job that is made ready again and again while workers take it is handed out once'(world) {
+      await world.pushEntries(numbered(20).map((id) => ({ payload: probe(id), delay: 600 })));
+      const taken: Reservation[] = [];
+      await world.atOnce(20, async (client, id) => {
+        await client.control!.reschedule!(id, { delay: 0 });
+        taken.push(...(await world.reserve({ limit: 3 }, client)).reservations);
+        await client.control!.reschedule!(id, { delay: 0 });
+      });
+      taken.push(...(await world.reserveAll()));
+      assert.deepEqual(idsOf(taken).toSorted(), [...numbered(20)].toSorted());
+      await world.holds({ reserved: 20 });
+    },
+  }),
+  ...cases(['reserve', 'delay', 'moments', 'reschedule', 'keys'], {
+    async 'a debounced job waits for its own moment, but can be made ready, and the next one with its key waits then'(
+      world,
+    ) {
+      const key = debounceKey('Probe', 'one', world.queue);
+      const entry = (id: string): Entry => {
+        const ties = { debounce: { key, longest: undefined } };
+        return { payload: withTies(probe(id), ties), delay: 600, ties };
+      };
+      await world.pushed([entry('a')]);
+      const before = await world.state();
+      assert.equal(await world.control.reschedule!('a', { delay: 900 }), 'debounced');
+      assert.deepEqual(await world.state(), before);
+      assert.equal(await world.control.reschedule!('a', { delay: 0 }), 'ready');
+      assert.deepEqual(await world.pushed([entry('b')]), ['queued']);
+      assert.deepEqual(await world.pushed([entry('c')]), [{ replaced: 'b' }]);
+      await world.holds({ ready: 1, delayed: 1 });
+      await world.settle([released(await world.reserveOne(), 600)]);
+      assert.equal(
+        await world.control.reschedule!('a', { delay: 900 }),
+        'rescheduled',
+        'it waits for its next attempt',
+      );
+    },
+    async 'a moved job keeps its unique key'(world) {
+      const tied = (id: string): Entry => {
+        const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const } };
+        return { payload: withTies(probe(id), ties), delay: 600, ties };
+      };
+      await world.pushed([tied('a')]);
+      await world.control.reschedule!('a', { delay: 900 });
+      assert.deepEqual(await world.pushed([tied('b')]), [{ duplicate: 'a' }]);
+      await world.control.reschedule!('a', { delay: 0 });
+      assert.deepEqual(await world.pushed([tied('b')]), [{ duplicate: 'a' }]);
+      await world.settles(completed(await world.reserveOne()));
+      assert.deepEqual(await world.pushed([tied('b')]), ['queued']);
     },
   }),
   ...cases(['reserve', 'control'], {

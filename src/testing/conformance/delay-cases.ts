@@ -11,7 +11,7 @@ const MANY = 230;
 const distinctIn = (delay: Seconds): readonly Entry[] => [{ payload: probe('a'), delay, distinct: true }];
 
 /** Reserves like a worker: while there is no job, it waits as long as the store says. */
-async function firstJob(world: World, queues = [world.queue]) {
+export async function firstJob(world: World, queues = [world.queue]) {
   let within: number | undefined;
   for (;;) {
     const { reservations, nextIn } = await world.reserve({ queues, within });

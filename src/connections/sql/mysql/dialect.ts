@@ -3,9 +3,20 @@ import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { BatchRows, type BatchDialect } from '../batches';
 import { tiedIn, type Addition, type Dialect } from '../dialect';
-import { insertInto, numeral, raw, rowsOf, sql, transaction, written, type Sql, type Work } from '../statement';
+import {
+  insertInto,
+  numeral,
+  raw,
+  rowsOf,
+  sql,
+  transaction,
+  valueOf,
+  written,
+  type Sql,
+  type Work,
+} from '../statement';
 import { SOURCES } from '../records';
-import { failedColumns, mysqlLine, now, keyOf, type MysqlNames } from './schema';
+import { availableAt, dueOf, failedColumns, findTail, mysqlLine, now, keyOf, type MysqlNames } from './schema';
 import { mysqlErrors } from './errors';
 import { MysqlJobs } from './jobs';
 import { packet, transactionSession } from './pool';
@@ -53,6 +64,14 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     runTogether: packet,
     transaction,
     line: mysqlLine(names),
+    waiting: (at) => {
+      const due = dueOf({ delay: 0, due: at });
+      return { due_at: due!, available_at: availableAt(due) };
+    },
+    *lastInLine(queue, at) {
+      const tail = yield* valueOf(findTail(names, queue, raw('')));
+      return { due_at: null, available_at: Math.floor(at), place: Number(tail) + 1 };
+    },
     failed: failedColumns(current),
     jobs: new MysqlJobs(names, new BatchRows(common), offset),
     recordsCalls: true,

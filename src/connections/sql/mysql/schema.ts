@@ -355,9 +355,9 @@ export function mysqlLine({ jobs, turns }: MysqlNames): Line {
 
 const TURN = [raw('turn'), raw('id')];
 
-/** Sets `@onqueue_tail` to the last place in line. */
-export function findTail({ jobs, turns }: MysqlNames, queue: string): Sql {
-  return sql`SELECT COALESCE(MAX(turn), 0) INTO @onqueue_tail FROM ${jobs} FORCE INDEX (${turns})
+/** Sets `@onqueue_tail` to the last place in line. @param into where else to put it; nothing: the statement returns it */
+export function findTail({ jobs, turns }: MysqlNames, queue: string, into = raw('INTO @onqueue_tail')): Sql {
+  return sql`SELECT COALESCE(MAX(turn), 0) ${into} FROM ${jobs} FORCE INDEX (${turns})
     WHERE queue = ${queue} AND state = ${READY} AND turn <= ${MOST_PLACE}`;
 }
 

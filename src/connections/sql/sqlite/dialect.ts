@@ -8,7 +8,7 @@ import { insertInto, raw, rowsOf, run, runAll, sql, written } from '../statement
 import { addAmounts, noteSequence } from '../records';
 import { eachTable, type TableNames } from '../address';
 import { isUnfit } from './errors';
-import { failedColumns, read, SqliteJobs, sqliteLine } from './jobs';
+import { failedColumns, nextPlace, read, SqliteJobs, sqliteLine } from './jobs';
 import { userTransaction, type OwnDatabase } from './engine';
 
 export interface SqliteDialect extends Dialect {
@@ -62,6 +62,10 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     runTogether: runAll,
     transaction: (work) => work(),
     line: sqliteLine(tables),
+    waiting: (due) => ({ available_at: toMicroseconds(due) }),
+    *lastInLine(queue, at) {
+      return { available_at: at, place: nextPlace(tables, queue) };
+    },
     failed: failedColumns(now),
     jobs: new SqliteJobs(tables, new BatchRows(common), now, own),
     recordsCalls: false,

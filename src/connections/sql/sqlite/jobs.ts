@@ -337,12 +337,23 @@ const IN_LINE = `place BETWEEN -${MOST_COUNTED} AND ${MOST_COUNTED}`;
 
 type Statement = keyof ReturnType<typeof statementsOn>;
 
+/** The first or last place in line. @param queue as written in the statement */
+const endOfLine = (jobs: string, which: 'min' | 'max', queue: string): string =>
+  `(SELECT ${which}(place) FROM ${jobs} WHERE queue = ${queue} AND ${READY} AND ${IN_LINE})`;
+
+const tailOf = (jobs: string, queue: string): string => `ifnull(${endOfLine(jobs, 'max', queue)}, 0)`;
+
+/** The place behind all jobs in line. */
+export const nextPlace = ({ jobs }: Dialect['tables'], queue: string): Sql => ({
+  text: `${tailOf(jobs.text, '?')} + 1`,
+  values: [queue],
+});
+
 /** Built once: prepared statements are found by their text. */
 function statementsOn(tables: Dialect['tables']) {
   const jobs = tables.jobs.text;
-  const end = (which: 'min' | 'max', queue: string): string =>
-    `(SELECT ${which}(place) FROM ${jobs} WHERE queue = ${queue} AND ${READY} AND ${IN_LINE})`;
-  const tail = (queue: string): string => `ifnull(${end('max', queue)}, 0)`;
+  const end = (which: 'min' | 'max', queue: string): string => endOfLine(jobs, which, queue);
+  const tail = (queue: string): string => tailOf(jobs, queue);
   const insert = (columns: string, values: string): string =>
     `INSERT INTO ${jobs} (queue, payload, uuid, available_at, created_at, place${columns}) VALUES (?, ?, ?, ?, ?, ?${values})`;
   const release = (to: string): string =>
