@@ -95,33 +95,57 @@ const ANSWER = 'Return true or false.';
 /** A class of errors, possibly abstract. */
 export type ErrorClass = abstract new (...parameters: never[]) => Error;
 
+/** Which errors are meant: those of a class and its subclasses, or those for which a function returns true. */
+export type ErrorTest = ErrorClass | ((error: Error) => boolean);
+
 /**
- * Fails the job at once, whatever its tries, if it throws an instance of one of these classes or of a subclass. An error's
- * `cause` does not count: whoever wrapped it gave it another meaning.
+ * Fails the job at once, whatever its tries, if it throws an error that one of these means. An error's `cause` does not count
+ * for a class: whoever wrapped it gave it another meaning.
  *
  * @throws E_INVALID_MIDDLEWARE_ARGUMENT
  */
-export function failOn(...classes: readonly ErrorClass[]): Middleware {
-  if (classes.length === 0) throw invalidMiddlewareArgument('failOn()', undefined, REMEDY);
-  for (const one of classes) if (!isErrorClass(one)) throw invalidMiddlewareArgument('failOn()', one, REMEDY);
+export function failOn(...tests: readonly ErrorTest[]): Middleware {
+  const isMeant = errorTest('failOn()', tests, FAIL_ON);
   return {
     async handle(job, next) {
       try {
         return await next();
       } catch (error) {
         // An error thrown because the job was told to stop says nothing about its tries.
-        if (!job.signal.aborted && classes.some((one) => error instanceof one)) job.fail(error as Error);
+        if (!job.signal.aborted && isMeant(error)) job.fail(error as Error);
         throw error;
       }
     },
   };
 }
 
-const REMEDY = 'Give error classes as separate arguments: failOn(CardRefused, NoSuchUser).';
+const FAIL_ON =
+  'Give error classes, or functions of the error, as separate arguments: failOn(CardRefused, (error) => isLasting(error)).';
+
+/** Whether an error is one of those meant. @throws E_INVALID_MIDDLEWARE_ARGUMENT */
+export function errorTest(layer: string, given: readonly unknown[], remedy: string): (error: unknown) => boolean {
+  if (given.length === 0) throw invalidMiddlewareArgument(layer, undefined, remedy);
+  const tests = given.map((test) => {
+    if (isErrorClass(test)) return (error: unknown) => error instanceof test;
+    if (!isPlainFunction(test)) throw invalidMiddlewareArgument(layer, test, remedy);
+    return (error: unknown) => {
+      const answer: unknown = test(error);
+      if (typeof answer === 'boolean') return answer;
+      // Its own error would not be seen otherwise.
+      throw Object.assign(invalidMiddlewareArgument(`The function of ${layer}`, answer, ANSWER), { cause: error });
+    };
+  });
+  return (error) => tests.some((isMeant) => isMeant(error));
+}
 
 // Not checked with `instanceof`: in a test runner the errors of Node.js come from another realm.
-function isErrorClass(value: unknown): boolean {
+export function isErrorClass(value: unknown): value is ErrorClass {
   if (typeof value !== 'function') return false;
   const { prototype } = value as { readonly prototype: unknown };
   return typeof prototype === 'object' && prototype !== null && 'message' in prototype;
+}
+
+// A class is a function too, but its prototype is not writable.
+export function isPlainFunction(value: unknown): value is (...given: unknown[]) => unknown {
+  return typeof value === 'function' && Object.getOwnPropertyDescriptor(value, 'prototype')?.writable !== false;
 }

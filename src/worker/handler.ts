@@ -13,7 +13,7 @@ import type { Application, Observer } from '../connections/application';
 import { placesOfEntities, type EntityHolder, type EntityAdapter, type HeldEntities } from '../payload/entities';
 import { JobCancelledError, MissingEntityError, invalidMiddleware, middlewareNext, invalidEntities } from './errors';
 import type { RunningJob } from './running-job';
-import type { Middleware, MiddlewareFunction } from '../job/middleware';
+import { isPlainFunction, type Middleware, type MiddlewareFunction } from '../job/middleware';
 import { UnknownAdapterError } from '../payload/errors';
 
 /**
@@ -243,8 +243,7 @@ export function layersOf(job: string, given: unknown): readonly Layer[] {
 }
 
 function isLayer(value: unknown): boolean {
-  // A class is a function too, but its prototype is not writable.
-  if (typeof value === 'function') return Object.getOwnPropertyDescriptor(value, 'prototype')?.writable !== false;
+  if (typeof value === 'function') return isPlainFunction(value);
   return typeof value === 'object' && value !== null && 'handle' in value && typeof value.handle === 'function';
 }
 

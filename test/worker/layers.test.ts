@@ -90,6 +90,26 @@ describe('failOn', () => {
     expect(seen.slice(1)).toEqual([['outer', thrown]]);
   });
 
+  it.each<[string, Error, 'failed' | 'released']>([
+    ['it means', Object.assign(new Error('no'), { status: 404 }), 'failed'],
+    ['it does not mean', Object.assign(new Error('no'), { status: 503 }), 'released'],
+    ['a class beside it means', new CardRefused('no'), 'failed'],
+  ])('asks a function of the error: one that %s', async (_what, thrown, outcome) => {
+    layers = [failOn((error) => 'status' in error && error.status === 404, Refused)];
+    behave = throws(thrown);
+    expect(await run(new Wrapped())).toMatchObject({ settlement: { outcome }, error: thrown });
+  });
+
+  it('fails only the attempt if its function returns neither true nor false, and keeps the error of the job', async () => {
+    const thrown = new Error('no');
+    layers = [failOn((async () => true) as never)];
+    behave = throws(thrown);
+    const { settlement, error } = await run(new Wrapped());
+    expect(settlement.outcome).toBe('released');
+    expect(error).toMatchObject({ code: 'E_INVALID_MIDDLEWARE_ARGUMENT', cause: thrown });
+    expect(error!.message).toMatch(/^The function of failOn\(\): Promise .* is not valid\. Return true or false\.$/);
+  });
+
   it('ignores errors that a job throws after it was aborted', async () => {
     layers = [failOn(Error)];
     const job = reserved(payloadOf(new Wrapped()));
@@ -105,13 +125,14 @@ describe('failOn', () => {
     ['nothing', []],
     ['an error in place of its class', [new Refused('no')]],
     ['a list', [[Refused]]],
-    ['a function', [(error: Error) => error instanceof Refused]],
     ['a class that is not an error class', [Map]],
   ])('refuses %s when it is called', (_what, given) => {
     expect(() => failOn(...(given as []))).toThrow(
       expect.objectContaining({
         code: 'E_INVALID_MIDDLEWARE_ARGUMENT',
-        message: expect.stringMatching(/^failOn\(\): .* is not valid\. Give error classes as separate arguments/s),
+        message: expect.stringMatching(
+          /^failOn\(\): .* is not valid\. Give error classes, or functions of the error, as separate/s,
+        ),
       }),
     );
   });
