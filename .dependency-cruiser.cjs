@@ -13,6 +13,7 @@ const layers = [
   ['schedule', 'schedule/'],
   ['application', 'application/'],
   ['worker', 'worker/'],
+  ['limits', 'limits/'],
   ['drivers', 'connections/(?!kit/)[^/]+/'],
   ['built-in', 'connections/built-in[.]ts'],
   ['testing', 'testing(/|[.]ts)'],

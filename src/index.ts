@@ -65,9 +65,22 @@ export type {
 } from './job/pending';
 export type { Batch, Batches, BatchListOptions, BatchPlaceOptions, BatchPruneOptions } from './dispatch/batch/batch';
 export type { BatchCallbackJob } from './dispatch/batch/members';
-export { type ErrorClass, failOn, Middleware, type SkipCondition, skipIf, skipUnless } from './job/middleware';
+export {
+  type ErrorClass,
+  type ErrorTest,
+  failOn,
+  Middleware,
+  type SkipCondition,
+  skipIf,
+  skipUnless,
+} from './job/middleware';
 
 export { Inject, type NamedToken } from './container/parameters';
+export { deferOn } from './limits/deferral';
+export { type Rate, rateLimited, type Rates } from './limits/rate-limited';
+export { throttleExceptions, type ThrottleOptions } from './limits/throttle-exceptions';
+export { type OverlapOptions, withoutOverlapping } from './limits/without-overlapping';
+
 export { type Container, inject, type Scope, type Token } from './container/scope';
 
 export { Bus, dispatch, Events } from './application/default-manager';

@@ -62,6 +62,17 @@ export const invalidJobOption = defineError('E_INVALID_JOB_OPTION', invalidValue
 /** A middleware of ours was given a value it cannot use, or its function returned one: "skipIf()". */
 export const invalidMiddlewareArgument = defineError('E_INVALID_MIDDLEWARE_ARGUMENT', invalidValue);
 
+/** A limit holds the job back, but its connection runs jobs at once. `wait`: seconds, as far as it is known. */
+export const limitReached = defineError(
+  'E_LIMIT_REACHED',
+  (job: string, id: string, connection: string, layer: string, wait: number) => ({
+    message:
+      `${job} ${id} was not run: ${layer} puts it off by ${Math.ceil(wait * 10) / 10} s, and the connection '${connection}' runs jobs ` +
+      'at once. Dispatch it to a connection with a queue, or try again later.',
+    facts: { job, id, connection, layer, wait },
+  }),
+);
+
 /** Two schedules have one name, but a name has only one state. `first` and `second`: what or where declares them. */
 export const duplicateSchedule = defineError('E_DUPLICATE_SCHEDULE', (name: string, first: string, second: string) => ({
   message:

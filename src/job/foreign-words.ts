@@ -3,6 +3,11 @@
 const LEASE = "retryAfter, the lease: how long a job stays with a worker that has gone silent, such as '30s'";
 const JOB_OPTION = 'it belongs in @Job()';
 const WORKER_OPTION = 'it belongs to the worker: new Worker({ … }), or a flag of `onqueue work`';
+const RATE = "a rate limit is a layer of a job: rateLimited('psp', { allow: 30, every: '1m' })";
+const RATE_LIMITED = "write middleware() { return [rateLimited('psp', { allow: 30, every: '1m' })]; }";
+const WITHOUT_OVERLAPPING = 'write middleware() { return [withoutOverlapping(this.customer)]; }';
+const THROTTLE_EXCEPTIONS =
+  "write middleware() { return [throttleExceptions({ after: 5, within: '1m', wait: '5m' })]; }";
 const ADDRESS = "the address belongs beside driver: url: 'redis://host:6379/0', or host and port";
 
 export const MEANT_IN_CONNECTION: ReadonlyMap<string, string> = new Map([
@@ -59,7 +64,7 @@ export const MEANT_IN_WORKER: ReadonlyMap<string, string> = new Map([
   ['lockRenewTime', 'leases are renewed automatically'],
   ['stalledInterval', 'every worker finds expired leases'],
   ['maxStalledCount', `here it is maxCrashes; ${JOB_OPTION}`],
-  ['limiter', 'there is no rate limit yet; concurrency bounds how many run at once'],
+  ['limiter', `${RATE}, in middleware() of the job`],
   ['autorun', 'a worker runs when you call run()'],
   ['prefix', 'it belongs in the connection: connections: { redis: { prefix } }'],
   ['removeOnComplete', 'not needed: completed jobs are removed'],
@@ -80,6 +85,14 @@ export const MEANT_IN_JOB: ReadonlyMap<string, string> = new Map([
   ['priority', 'put urgent jobs into their own queue and let workers name it first: --queue=high,default'],
   ['jobId', 'each dispatch gets an id of its own; unique keeps a second job of a kind from being sent'],
   ['lockDuration', `BullMQ's lockDuration is ${LEASE}; it belongs in the connection`],
-  ['limiter', 'there is no rate limit yet; concurrency of the worker bounds how many run at once'],
+  ['limiter', RATE_LIMITED],
+  ['rateLimit', RATE_LIMITED],
+  ['rateLimited', RATE_LIMITED],
+  ['RateLimited', RATE_LIMITED],
+  ['throttle', RATE_LIMITED],
+  ['withoutOverlapping', WITHOUT_OVERLAPPING],
+  ['WithoutOverlapping', WITHOUT_OVERLAPPING],
+  ['throttleExceptions', THROTTLE_EXCEPTIONS],
+  ['ThrottlesExceptions', THROTTLE_EXCEPTIONS],
   ['concurrency', WORKER_OPTION],
 ]);

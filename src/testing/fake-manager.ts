@@ -6,7 +6,6 @@ import { AsyncResource } from 'node:async_hooks';
 import type { Configuration } from '../application/configuration/configuration';
 import { QueueManager } from '../application/queue-manager';
 import type { Class } from '../base/class';
-import type { Clock } from '../base/clock';
 import { defaultLogger } from '../base/logger';
 import type { ErrorContext } from '../connections/application';
 import type { NewBatch } from '../connections/batch-store';
@@ -171,13 +170,25 @@ export class FakedJobs {
   }
 }
 
+/** The first store of each connection on each clock. */
+const firstStores = new WeakMap<TestClock, Map<string, MemoryStore>>();
+
+/** What limits know lasts as long as the clock that they obey: over several `runJob`, and from there into a drain. */
+export function keptOn(clock: TestClock, name: string): MemoryStore {
+  const stores = firstStores.get(clock) ?? new Map<string, MemoryStore>();
+  firstStores.set(clock, stores);
+  const store = stores.get(name) ?? new MemoryStore(name, clock);
+  stores.set(name, store);
+  return store;
+}
+
 /** The store of a fake's connection, which outlives it. Logs the jobs that follow others, and the callbacks of batches. */
 export class FakeStore extends MemoryStore {
   readonly #name: string;
   readonly #log: PushLog;
 
-  constructor(name: string, clock: Clock, log: PushLog) {
-    super(name, clock);
+  constructor(name: string, clock: TestClock, log: PushLog) {
+    super(name, clock, keptOn(clock, name));
     this.#name = name;
     this.#log = log;
   }

@@ -11,7 +11,7 @@ import { Executor } from '../worker/run';
 import { RunningJob, type Outcome } from '../worker/running-job';
 import { keepEndOf } from '../worker/settler';
 import { executorSettings, jobRun, type JobRun, type WorkerFlags } from './drain';
-import { FakeConnection, FakedJobs, FakeManager } from './fake-manager';
+import { FakeConnection, FakedJobs, FakeManager, keptOn } from './fake-manager';
 import { activeFake } from './fake-queue';
 import { batchedJob, BatchLog, PushLog, type BatchedJob } from './pushes';
 import { TestClock } from './test-clock';
@@ -98,7 +98,7 @@ function managerOf({ clock, stubs = [] }: RunJobOptions, batchLog: BatchLog): Fa
     stubs: [...(fake?.stubs ?? []), ...stubs],
     program,
     configuration: program.configuration,
-    connect: (name) => new FakeConnection(name, new MemoryStore(name, ownClock), parts),
+    connect: (name) => new FakeConnection(name, new MemoryStore(name, ownClock, keptOn(ownClock, name)), parts),
   });
   return manager;
 }

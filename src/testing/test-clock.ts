@@ -12,6 +12,7 @@ interface Armed {
 }
 
 export class TestClock implements Clock {
+  readonly isStill = true;
   readonly #start: Milliseconds;
   #now: Milliseconds;
   /** The time that the clock will show when all calls of `advance` have finished. */

@@ -49,7 +49,7 @@ interface Identity {
   readonly id: string;
 }
 
-export type OutcomeEnvironment = Pick<Application, 'clock' | 'random' | 'report' | 'driver'>;
+export type OutcomeEnvironment = Pick<Application, 'clock' | 'random' | 'report'>;
 
 /** Why a reserved job must not run at all. Undefined if it may. `last`: the error of its last attempt, if that is known. */
 export function refusalOf(
@@ -194,8 +194,7 @@ function ownOutcome(job: RunningJob, environment: OutcomeEnvironment): Outcome {
     const isFree = isDeferred || !job.isHandled;
     const counters = isFree ? afterFreeRelease(reservation.counters) : reservation.counters;
     // A connection that runs jobs at once says itself that a release does nothing there.
-    const isQueued = environment.driver(job.connectionName).capabilities.reserve;
-    const refusal = isQueued ? refusalOfNext(job, counters, when, environment) : undefined;
+    const refusal = job.isAtOnce ? undefined : refusalOfNext(job, counters, when, environment);
     if (refusal !== undefined) return failed(job, refusal, counters);
     return { settlement: { outcome: 'released', reservation, ...when, counters } };
   }

@@ -118,6 +118,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
   isFinal = false;
   /** How it has ended, once that is final: later calls of the job change nothing. */
   endedAs: Settlement['outcome'] | undefined;
+  /** Its connection runs jobs at once and keeps none: it cannot come back. */
+  isAtOnce = false;
   /** It runs alone in its worker, because its next crash would be its last. */
   isApart = false;
   /** Also `running` after the outcome was recorded without the handler: its slot is not free. */

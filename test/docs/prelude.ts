@@ -15,6 +15,7 @@ import {
   Listens,
   Middleware,
   OnqueueError,
+  rateLimited,
   Queue,
   Worker,
 } from 'onqueue';

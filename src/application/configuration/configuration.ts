@@ -42,7 +42,7 @@ export interface Configuration<
    */
   readonly failed?: NameOrText<Name, Failed> | FailedConfig<NameOrText<Name, Failed>> | undefined;
   /**
-   * The connection that keeps schedules and the records of jobs: histories, results, figures, workers. Default: each connection
+   * The connection that keeps schedules, limits and the records of jobs: histories, results, figures, workers. Default: each connection
    * keeps its own; for one that cannot, the connection of `failed`.
    */
   readonly operations?: NameOrText<Name, Operations> | undefined;

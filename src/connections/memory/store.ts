@@ -62,12 +62,13 @@ export class MemoryStore {
   #restart: string | undefined;
   readonly #watchers = new Set<() => void>();
 
-  constructor(name: string, clock: Clock) {
+  /** @param kept the locks and records of another store, to share with it */
+  constructor(name: string, clock: Clock, kept?: Pick<MemoryStore, 'locks' | 'records'>) {
     this.#name = name;
     this.clock = clock;
     this.batches = new Batches(clock, (followUp) => this.follow(followUp));
-    this.locks = new MemoryLockStore(clock);
-    this.records = new MemoryRecordStore(() => clock.now());
+    this.locks = kept?.locks ?? new MemoryLockStore(clock);
+    this.records = kept?.records ?? new MemoryRecordStore(() => clock.now());
   }
 
   get queueNames(): readonly string[] {

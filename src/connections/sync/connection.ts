@@ -39,6 +39,7 @@ export class SyncConnection extends StorelessConnection implements SyncRunner {
     const counters = { ...noCounters, attempts: 1 };
     const reservation = { queue, payload: withCounters(Buffer.from(payload), counters), counters, token: undefined };
     const job = new RunningJob(reservation, this.name);
+    job.isAtOnce = true;
     const outcome = await this.#executor.run(job);
     await this.#keepEnd(job, outcome);
     await this.#executor.announcer.announce(job, outcome);

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { Job } from 'onqueue';
+import { Job, rateLimited, withoutOverlapping } from 'onqueue';
 import { Transform } from 'class-transformer';
 import { note } from './pen';
 
@@ -81,6 +81,30 @@ export class Heed extends Job {
     note('done', this);
   }
 }
+
+/** Writes the real time of its start, whatever its process takes for the time. */
+@Job({ tries: 1, timeout: 0 })
+export class Metered extends Job {
+  constructor(
+    readonly milliseconds: number,
+    readonly key?: string,
+  ) {
+    super();
+  }
+
+  middleware() {
+    const [allow, every] = [METERED.allow, METERED.every];
+    const { key } = this;
+    return [key === undefined ? rateLimited('metered', { allow, every }) : withoutOverlapping(key, { wait: '100ms' })];
+  }
+
+  async handle(): Promise<void> {
+    note('started', this, String(performance.timeOrigin + performance.now()));
+    await pause(this.milliseconds);
+    note('done', this, String(performance.timeOrigin + performance.now()));
+  }
+}
+export const METERED = { allow: 20, every: 3 } as const;
 
 /** Blocks the event loop, so that not even a renewal can run. */
 @Job({ tries: 1, timeout: 0 })
