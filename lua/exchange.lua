@@ -2,6 +2,7 @@
 --
 --   parts    reserve look
 --   sometimes   unique ends
+--   laned   lanes passage
 --   rarely   texts failed marks budget pauses refusals orders unique ties tied batches told aside follow settle refresh
 --
 --   KEYS[1] client                   string  the recorded answer to this client
@@ -11,12 +12,14 @@
 --   KEYS[5] unique                   hash    unique key -> its holder
 --   KEYS[6] batches                  hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[7] cancelled_batches        zset    id of a cancelled batch that has not finished -> when it was cancelled (s)
---   KEYS[6i+2] ready                 list    for each queue i: payloads ready to run
---   KEYS[6i+3] delayed               zset    for each queue i: payload -> due time (s)
---   KEYS[6i+4] reserved              zset    for each queue i: payload -> lease end (s)
---   KEYS[6i+5] notify                list    for each queue i: wake-up hints
---   KEYS[6i+6] failed                zset    for each queue i: id -> when it failed (s)
---   KEYS[6i+7] failed_jobs           hash    for each queue i: id -> meta line, payload
+--   KEYS[8] lanes                    hash    lane -> how many of its jobs are ready or reserved: see parts/lanes.lua
+--   KEYS[9] held                     zset    jobs that wait until their lane has room
+--   KEYS[6i+4] ready                 list    for each queue i: payloads ready to run
+--   KEYS[6i+5] delayed               zset    for each queue i: payload -> due time (s)
+--   KEYS[6i+6] reserved              zset    for each queue i: payload -> lease end (s)
+--   KEYS[6i+7] notify                list    for each queue i: wake-up hints
+--   KEYS[6i+8] failed                zset    for each queue i: id -> when it failed (s)
+--   KEYS[6i+9] failed_jobs           hash    for each queue i: id -> meta line, payload
 --   ARGV[1] offset                   number  see parts/base.lua
 --   ARGV[2] sequence                 number  see parts/base.lua
 --   ARGV[3] client_id                string  prefix of the ids that we give
@@ -33,7 +36,9 @@
 --                                    completed+next: payload, ready at once in this queue in the same step;
 --                                    completed+unique, failed+unique: key, tie: of a job with a unique key (see
 --                                    parts/unique.lua); released+unique: the same, and the job gives up its key;
---                                    failed+batch: cause, as JSON, or ''.
+--                                    failed+batch: cause, as JSON, or '';
+--                                    +lane, always last, adds none: each of the jobs leaves its lane, except a released
+--                                    one that is ready at once. next+lane: each of these jobs has a lane.
 --                                    After the count of completed+batch and failed+batch come the id of the batch,
 --                                    and by how much each outcome changes its numbers: pending, completed, failed,
 --                                    skipped. Jobs that the batch sends then go to the queues that it names
@@ -50,18 +55,18 @@
 --            record of a call of this client); unsettled, {words, place, ...}: Redis's error, and the outcomes that
 --            it refused, whose jobs stay reserved: then no job is handed out; skipped, {queue, words, ...}: queues
 --            that gave nothing, and why (0: the orders)
---   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10 I11 I12 I14
+--   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10 I11 I12 I14 I18
 --   cost     O(log n) for each job moved; at most 100 jobs or 1 MiB of text for each of promote, reclaim and reserve
 
 local client, control, cancelled, reasons, unique = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local batches, cancelled_batches = KEYS[6], KEYS[7]
+local batches, cancelled_batches, lanes, held = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local sequence, client_id = tonumber(ARGV[2]), ARGV[3]
 local lease, limit, sources = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 -- LATE: microseconds for which a client that got all it wanted does not look for due jobs.
 local FIRST_OUTCOME, LATE = 7, 20000
 
 local queues = {}
-for first = 8, #KEYS, 6 do
+for first = 10, #KEYS, 6 do
   local ready, delayed, reserved, notify, failed, failed_jobs = unpack(KEYS, first, first + 5)
   queues[#queues + 1] = {
     ready = ready, delayed = delayed, reserved = reserved, notify = notify, failed = failed, failed_jobs = failed_jobs,
@@ -85,7 +90,8 @@ end
 local moment = clock()
 -- The state of the call.
 local turn = {
-  unique = unique, batches = batches, cancelled_batches = cancelled_batches, client_id = client_id, sequence = sequence,
+  unique = unique, batches = batches, cancelled_batches = cancelled_batches, lanes = lanes, held = held,
+  client_id = client_id, sequence = sequence,
   moment = moment, lease_end = moment + math.floor(lease * 1000000),
   -- The absolute distance: otherwise a clock that was set back would delay the next look by the length of the jump.
   is_early = limit > 0 and math.abs(moment - refreshed_at) < LATE,
@@ -103,8 +109,10 @@ local ended, outcomes, at, followers = {}, 0, FIRST_OUTCOME, nil
 while ARGV[at] do
   local kind, queue, count = ARGV[at], queues[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
   local first, width, results = at + 3, 1, nil
+  local lane_place = kind ~= 'completed' and find(kind, '+lane', 1, true)
+  if lane_place then kind = sub(kind, 1, lane_place - 1) end
   if kind == 'next' then
-    followers, width = rarely().read_followers(followers, queue, first, count), 2
+    followers, width = rarely().read_followers(followers, queue, first, count, lane_place), 2
   else
     if kind ~= 'completed' or followers then
       local is_simple = not followers and find(kind, '^completed%+') and not find(kind, '+batch', 1, true)
@@ -113,16 +121,23 @@ while ARGV[at] do
       followers = nil
     end
     for i = 1, count do
-      local token = ARGV[first + (i - 1) * width]
+      local token_at = first + (i - 1) * width
+      local token = ARGV[token_at]
       local removed = results and results[i] or redis.pcall('ZREM', queue.reserved, token)
       outcomes = outcomes + 1
       if removed ~= 1 then rarely().not_settled(turn, outcomes, removed)
       elseif any_cancelled and kind ~= 'released' then ended[#ended + 1] = token end
+      if lane_place and removed == 1 then
+        laned().leave(turn, queue, token, kind == 'released' and ARGV[token_at + 3])
+      end
     end
   end
   at = first + count * width
 end
 for _, token in ipairs(ended) do rarely().unmark(cancelled, reasons, rarely().id_of(token) or '') end
+if turn.any_left then
+  for place = 1, #queues do try(laned().fill, turn, queues, place) end
+end
 
 -- 4. Reserve: empty one queue after the other, until the limit is reached. Two others are refreshed in rotation:
 -- otherwise the delayed and lost jobs of a low queue would be forgotten while a higher one is never empty.

@@ -1,6 +1,7 @@
 -- push.lua: put payloads into a queue, ready or delayed.
 --
 --   sometimes   unique take
+--   laned   lanes
 --   rarely   texts unique ties take debounce batches old join
 --
 --   KEYS[1] client      string  the number of this client's last call that was carried out, and its answer
@@ -8,18 +9,22 @@
 --   KEYS[3] delayed     zset    payload -> due time (s)
 --   KEYS[4] notify      list    wake-up hints
 --   KEYS[5] unique      hash    unique key -> its holder, and key of a debounced job -> the job that waits
+--                               Only if an entry has a lane, or with a batch:
+--   KEYS[6] lanes       hash    lane -> how many of its jobs are ready or reserved: see parts/lanes.lua
+--   KEYS[7] held        zset    jobs that wait until their lane has room
 --                               Only with a batch that the entries belong to:
---   KEYS[6] batches     hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
---   KEYS[7] begun_batches       zset  id of a batch -> when it began (s)
---   KEYS[8] cancelled_batches   zset  id of a cancelled batch that has not finished -> when it was cancelled (s)
---   KEYS[9..] callback_keys     of each job that a new batch sends: ready, delayed, notify of its queue
+--   KEYS[8] batches     hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
+--   KEYS[9] begun_batches       zset  id of a batch -> when it began (s)
+--   KEYS[10] cancelled_batches  zset  id of a cancelled batch that has not finished -> when it was cancelled (s)
+--   KEYS[11..] callback_keys    of each job that a new batch sends: ready, delayed, notify of its queue
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] sequence    number  of this call, among those of the client
 --   ARGV[3] rule        string  'next': only if the call before this one was the last one carried out; 'any'
 --   ARGV[4] count       number  how many entries are ready at once
 --   ARGV[5] tied        number  how many entries have a unique key
 --   ARGV[6] debounced   number  how many entries are debounced
---   ARGV[7..] entries           if any has a unique key: the places of those (from 1, among all) in one text, their
+--   ARGV[7] laned_count number  how many entries have a lane
+--   ARGV[8..] entries           if any has a unique key: the places of those (from 1, among all) in one text, their
 --                               keys, and their ties (see unique.lua);
 --                               then for each debounced one: its place, the key, and its tie, which has the number of
 --                               ms for which it can be put off;
@@ -36,14 +41,15 @@
 --            replaced: places of debounced ones, each with the id of the job that it replaced.
 --            why: the batch takes no more jobs: finished, cancelled, or unknown.
 --            Nearly always nothing was refused or replaced and a record was found: then all are left out.
---   keeps    I1 I5 I6 I7 I12 I13 I14
+--   keeps    I1 I5 I6 I7 I12 I13 I14 I18
 --   cost     O(1) for a ready entry, O(log n) for a delayed one
 
 local client, ready, delayed, notify, unique = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local batches, begun_batches, cancelled_batches = KEYS[6], KEYS[7], KEYS[8]
+local lanes, held = KEYS[6], KEYS[7]
+local batches, begun_batches, cancelled_batches = KEYS[8], KEYS[9], KEYS[10]
 local sequence, rule = ARGV[2], ARGV[3]
-local count, tied, debounced = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local FIRST_TIE, callback_keys = 7, 9
+local count, tied, debounced, laned_count = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local FIRST_TIE, callback_keys = 8, 11
 
 -- A repeat. Calls that are under way together are carried out in order: if a later one was, so was this one.
 -- Its answer is no longer known, so a client sends no call behind one that may refuse a duplicate.
@@ -104,14 +110,22 @@ end
 local comes_first = first_due and call('ZCOUNT', delayed, '-inf', '(' .. score(first_due)) == 0
 if first_due then call('ZADD', delayed, 'XX', 0, nobody()) end
 
+if refused or laned_count > 0 then
+  local texts = {}
+  for place = 1, count do
+    if not refused or not refused[place] then texts[#texts + 1] = ARGV[first_ready + place - 1] end
+  end
+  for _, text in ipairs(due_now) do texts[#texts + 1] = text end
+  due_now, count = texts, 0
+end
+local entering = laned_count > 0 and laned().plan_lanes(lanes, held, ready, {}, due_now)
+
 local write = joining and rarely().join_batch(joining, begun_batches, ready, unique, keys)
   or keys and sometimes().take(unique, keys, ready) or call
 if put then write = rarely().wait_under(unique, put, write) end
-if refused then
-  for place = count, 1, -1 do
-    if not refused[place] then table.insert(due_now, 1, ARGV[first_ready + place - 1]) end
-  end
-  count = 0
+if entering then
+  laned().write_lanes(entering, write)
+  due_now = {}
 end
 if count > 0 then write('RPUSH', ready, unpack(ARGV, first_ready, first_delayed - 1)) end
 if #due_now > 0 then write('RPUSH', ready, unpack(due_now)) end
@@ -121,7 +135,8 @@ if put then rarely().remove_replaced(unique, put, delayed) end
 if joining and joining.is_new then rarely().sweep(batches, begun_batches, cancelled_batches, moment, sequence) end
 
 -- One hint is enough: whoever takes it leaves another one as long as there is work.
-if hints == 0 and (count + #due_now > 0 or comes_first) then redis.pcall('RPUSH', notify, '1') end
+local ready_count = entering and #entering.ready or count + #due_now
+if hints == 0 and (ready_count > 0 or comes_first) then redis.pcall('RPUSH', notify, '1') end
 
 local found = distance > 1 and not recorded and 'unrecorded' or 'recorded'
 answer = { 'pushed' }

@@ -1,15 +1,17 @@
--- recount.lua: compare unique keys and batches with the existing jobs, and repair what differs.
+-- recount.lua: compare unique keys, batches and lanes with the existing jobs, and repair what differs.
 --
---   parts    texts unique ties batches
+--   parts    texts unique ties batches lanes
 --
 --   KEYS[1] client              string  the recorded answer to this client
 --   KEYS[2] unique              hash    unique key -> its holder
 --   KEYS[3] batches             hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[4] cancelled_batches   zset    id of a cancelled batch that has not finished -> when it was cancelled (s)
---   KEYS[5] names               set     the names of the queues; in a cluster any key
---   KEYS[3i+3] ready            list    for each queue i: payloads ready to run
---   KEYS[3i+4] delayed          zset    for each queue i: payload -> due time (s)
---   KEYS[3i+5] reserved         zset    for each queue i: payload -> lease end (s)
+--   KEYS[5] lanes               hash    lane -> how many of its jobs are ready or reserved: see parts/lanes.lua
+--   KEYS[6] held                zset    jobs that wait until their lane has room
+--   KEYS[7] names               set     the names of the queues; in a cluster any key
+--   KEYS[3i+5] ready            list    for each queue i: payloads ready to run
+--   KEYS[3i+6] delayed          zset    for each queue i: payload -> due time (s)
+--   KEYS[3i+7] reserved         zset    for each queue i: payload -> lease end (s)
 --   ARGV[1] offset              number  see parts/base.lua
 --   ARGV[2] sequence            number  see parts/base.lua
 --   ARGV[3] way                 string  'repair'; 'look': writes nothing
@@ -20,15 +22,17 @@
 --
 --   returns  {'recounted', findings} | {'unseen'} | {'changed'} | {'stale'}      (only 'recounted' writes anything)
 --            findings: groups of: 'stuck', key, id of its holder, which is gone; 'unheld', key, id of a job that should
---            hold it; 'miscounted', id of a batch, how many jobs it counts as pending, how many exist
+--            hold it; 'miscounted', id of a batch, how many jobs it counts as pending, how many exist;
+--            'crowded', key of the ready list, lane, how many jobs it counts as in it, how many are
 --            unseen: there are too many jobs. changed: there is a new queue, which may hold jobs that we would miss
---   keeps    I7 I12 I14
+--   keeps    I7 I12 I14 I18
 --   cost     O(n) in the number of jobs, keys and batches, within the given bounds: jobs move, so only one look at all
 --            of them shows that a job does not exist
 --
 --   A job that holds its key until its start, or for some time, may exist without its key.
 
-local client, unique, batches, cancelled_batches, names = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local client, unique, batches, cancelled_batches = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local lanes, held, names = KEYS[5], KEYS[6], KEYS[7]
 local sequence, way, known_names = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local most_jobs, most_bytes = tonumber(ARGV[5]), tonumber(ARGV[6])
 
@@ -41,6 +45,8 @@ if known_names >= 0 and #call('SMEMBERS', names) ~= known_names then return { 'c
 local READ = 1000
 
 local moment, claims, holders, weights = clock(), {}, {}, {}
+-- By lane: its queue, its name, its tie, how many are in.
+local crowds = {}
 
 local function count_in(text)
   local place = find(text, TIES, -TIES_WINDOW - WINDOW, true)
@@ -58,25 +64,48 @@ local function count_in(text)
   if batch then weights[batch] = (weights[batch] or 0) + weight end
 end
 
-local function read_all(command, key)
+local function crowd_of(queue, name)
+  local field = queue .. '\0' .. name
+  crowds[field] = crowds[field] or { queue = queue, name = name, inside = 0 }
+  return crowds[field]
+end
+
+-- `state`: 'in' if the jobs have a place in their lanes, 'held', or 'delayed', where only some have one.
+local function count_lane(queue, text, state)
+  local name, tie, is_in = lane_in(text)
+  if not name then return end
+  local crowd = crowd_of(queue, name)
+  crowd.tie = tie
+  if state == 'in' or state == 'delayed' and is_in then crowd.inside = crowd.inside + 1 end
+end
+
+local function read_all(queue, state, page_from)
   local start = 0
   repeat
-    local page = call(command, key, start, start + READ - 1)
+    local page = page_from(start, READ)
     for _, text in ipairs(page) do
       most_bytes = most_bytes - #text
       count_in(text)
+      count_lane(queue, text, state)
     end
     start = start + READ
   until #page < READ or most_bytes < 0
 end
 
-for at = 6, #KEYS, 3 do
+local function from(command, key)
+  return function(start, size) return call(command, key, start, start + size - 1) end
+end
+
+local FIRST_QUEUE = 8
+for at = FIRST_QUEUE, #KEYS, 3 do
   local ready, delayed, reserved = KEYS[at], KEYS[at + 1], KEYS[at + 2]
   most_jobs = most_jobs - call('LLEN', ready) - call('ZCARD', delayed) - call('ZCARD', reserved)
+  most_jobs = most_jobs - count_held(held, ready)
   if most_jobs < 0 then return { 'unseen' } end
-  read_all('LRANGE', ready)
-  read_all('ZRANGE', delayed)
-  read_all('ZRANGE', reserved)
+  read_all(ready, 'in', from('LRANGE', ready))
+  read_all(ready, 'delayed', from('ZRANGE', delayed))
+  read_all(ready, 'in', from('ZRANGE', reserved))
+  read_all(ready, 'held', held_of(held, ready, {}))
   if most_bytes < 0 then return { 'unseen' } end
 end
 
@@ -116,10 +145,31 @@ for at = 1, #kept_batches, 2 do
   end
 end
 
+local kept_lanes = call('HGETALL', lanes)
+for at = 1, #kept_lanes, 2 do
+  local field, kept = kept_lanes[at], kept_lanes[at + 1]
+  local name_start = find(field, '%z')
+  if name_start then crowd_of(sub(field, 1, name_start - 1), sub(field, name_start + 1)).kept = kept end
+end
+local wrong = {}
+for field, crowd in pairs(crowds) do
+  local lane = lane_of(crowd.kept)
+  if lane.inside ~= crowd.inside then
+    find_out('crowded', crowd.queue, crowd.name, format('%.0f', lane.inside), format('%.0f', crowd.inside))
+    lane.inside, lane.tie = crowd.inside, lane.tie or crowd.tie
+    wrong[#wrong + 1] = { field, value_of(lane), crowd }
+  end
+end
+
 if way == 'repair' and #findings > 0 then
   carry_out(steps, function()
-    for _, held in ipairs(given) do call('HSET', unique, unpack(held)) end
+    for _, kept in ipairs(given) do call('HSET', unique, unpack(kept)) end
     for _, key in ipairs(freed) do call('HDEL', unique, key) end
+    for _, one in ipairs(wrong) do
+      local field, value, crowd = unpack(one, 1, 3)
+      if value then call('HSET', lanes, field, value) else call('HDEL', lanes, field) end
+      let_in(lanes, held, crowd.queue, { crowd.name, 0 })
+    end
   end)
 end
 return record(client, sequence, { 'recounted', findings })

@@ -1,6 +1,6 @@
 -- retry.lua: move a failed job back to its queue.
 --
---   parts    texts failed marks unique ties batches
+--   parts    texts failed marks unique ties batches lanes
 --
 --   KEYS[1] client        string  the recorded answer to this client
 --   KEYS[2] failed        zset    id -> when it failed (s)
@@ -12,6 +12,8 @@
 --   KEYS[8] unique        hash    unique key -> its holder
 --   KEYS[9] batches       hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[10] cancelled_batches  zset  id of a cancelled batch that has not finished -> when it was cancelled (s)
+--   KEYS[11] lanes        hash    lane -> how many of its jobs are ready or reserved: see parts/lanes.lua
+--   KEYS[12] held         zset    jobs that wait until their lane has room
 --   ARGV[1] offset        number  see parts/base.lua
 --   ARGV[2] sequence      number  see parts/base.lua
 --   ARGV[3] id            string
@@ -20,12 +22,12 @@
 --
 --   returns  {'retried'} | {'absent'} | {'held', id} | {'stale'}      (only 'retried' writes anything)
 --            id: the id of the job that holds its unique key
---   keeps    I1 I4 I5 I7 I9 I12 I14
+--   keeps    I1 I4 I5 I7 I9 I12 I14 I18
 --   cost     O(log n)
 
 local client, failed, failed_jobs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local notify, cancelled, reasons, unique = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local batches, cancelled_batches = KEYS[9], KEYS[10]
+local batches, cancelled_batches, lanes, held = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local sequence, id, expected, payload = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 
 local known = recall(client, sequence)
@@ -45,6 +47,7 @@ for _, key in ipairs({ failed, cancelled }) do ask_to_remove(key) end
 call('HDEL', failed_jobs, nobody())
 call('LLEN', notify)
 call('LLEN', ready)
+local entering = lane_in(payload) and plan_lanes(lanes, held, ready, {}, { payload })
 
 -- It counts as pending again, with the links behind it, even if its batch was cancelled or had finished.
 local batch_id, weight = batch_in(payload)
@@ -58,11 +61,12 @@ end
 
 carry_out(steps, function()
   if tied then call('HSET', unique, tied.key, kept_of(tied.tie, moment)) end
-  local pushed = redis.pcall('RPUSH', ready, payload)
-  if type(pushed) == 'table' and pushed.err then
-    if tied then leave(unique, { tied.key }, { tied.tie }) end
-    error(pushed)
-  end
+  local done, problem = pcall(function()
+    if entering then write_lanes(entering, call) else call('RPUSH', ready, payload) end
+  end)
+  if done then return end
+  if tied then leave(unique, { tied.key }, { tied.tie }) end
+  error(problem)
 end)
 -- Remove a mark that was left because the job was not found while it waited: sending it back is the later order.
 unmark(cancelled, reasons, id)

@@ -97,6 +97,7 @@ export {
   QueuePusher,
   type ResultOptions,
 } from './dispatch/queue-connection';
+export { type LaneList, type LaneListOptions, QueueLane } from './dispatch/queue-lane';
 export { JobFailedError } from './operations/errors';
 export type { Attempt, AttemptOutcome, SourceLines } from './operations/history/attempt';
 export type { FoundJob, FoundProgress, JobPage, ListOptions } from './operations/found-job';
@@ -141,6 +142,10 @@ export type {
   Entry,
   Failure,
   FollowUp,
+  LaneChange,
+  LanePage,
+  LaneState,
+  LaneStore,
   KeyStore,
   Once,
   PageToPush,
@@ -162,7 +167,7 @@ export type {
   Wanted,
 } from './connections/contract';
 export { polled } from './connections/kit/connection';
-export { type DebounceTie, readTies, type TiedJob, type Ties, type UniqueTie } from './payload/ties';
+export { type DebounceTie, type LaneTie, readTies, type TiedJob, type Ties, type UniqueTie } from './payload/ties';
 export type { CancelOptions, CancelResult, Control, Pause, RescheduleResult } from './connections/contract';
 export type { Migrations } from './connections/contract';
 export type { FailedEntry, FailedStore } from './connections/failed-store';

@@ -1,6 +1,6 @@
 -- follow.lua: writes the jobs that follow an outcome, in the same step as the outcome.
 --
---   after texts.lua, aside.lua
+--   after texts.lua, aside.lua; laned passage.lua
 
 -- Whether a job becomes due before all jobs that already wait.
 local function comes_first(queue, due)
@@ -15,11 +15,14 @@ local function make_wait(turn, queue, due, text, is_first)
   end
 end
 
--- Reads followers whose arguments begin at `at`, all for one queue, and appends them to those read before.
-local function read_followers(followers, queue, at, count)
+-- Reads followers whose arguments begin at `at`, all for one queue, and appends them to those read before. `in_lanes`:
+-- whether each has a lane.
+local function read_followers(followers, queue, at, count, in_lanes)
   followers = followers or {}
   for entry = at, at + 2 * (count - 1), 2 do
-    followers[#followers + 1] = { queue = queue, delay = ARGV[entry], text = ARGV[entry + 1] }
+    followers[#followers + 1] = {
+      queue = queue, delay = ARGV[entry], text = ARGV[entry + 1], in_lane = in_lanes,
+    }
   end
   return followers
 end
@@ -28,6 +31,10 @@ end
 local function check_followers(turn, followers)
   for _, follower in ipairs(followers) do
     local due, queue = due_at(turn.moment, follower.delay), follower.queue
+    if follower.in_lane then
+      call('HDEL', turn.lanes, nobody())
+      ask_to_remove(turn.held)
+    end
     if due <= turn.moment then
       call('LLEN', queue.ready)
     else
@@ -43,7 +50,9 @@ end
 -- Ready followers go first: if RPUSH is refused, nothing was written.
 local function write_followers(turn, followers)
   for _, follower in ipairs(followers) do
-    if not follower.due then
+    if not follower.due and follower.in_lane then
+      laned().make_ready(turn, follower.queue, { follower.text })
+    elseif not follower.due then
       call('RPUSH', follower.queue.ready, follower.text)
       follower.queue.filled = true
     end
@@ -51,5 +60,7 @@ local function write_followers(turn, followers)
   for _, follower in ipairs(followers) do
     local due = follower.due
     if due then make_wait(turn, follower.queue, due, follower.text, follower.is_first) end
+    -- From now on, its queue has lanes.
+    if due and follower.in_lane then laned().make_ready(turn, follower.queue, {}) end
   end
 end

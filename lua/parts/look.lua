@@ -21,7 +21,7 @@ local function adjust_hints(turn, queue)
 end
 
 -- When a job of this queue becomes due or the first lease ends. 0: jobs are ready.
-local function look(_, queue)
+local function look(turn, queue)
   if not queue.visited and call('EXISTS', queue.ready) == 1 then
     queue.due = 0
     return
@@ -29,6 +29,7 @@ local function look(_, queue)
   local due = call('ZRANGE', queue.delayed, 0, 0, 'WITHSCORES')[2]
   local ending = call('ZRANGE', queue.reserved, 0, 0, 'WITHSCORES')[2]
   queue.due = math.min(tonumber(due or math.huge), tonumber(ending or math.huge))
+  if not due and not ending and call('EXISTS', turn.held) == 1 and laned().revive(turn, queue) then queue.due = 0 end
 end
 
 -- In how many seconds another look is worthwhile; '0' means now, or 'never'.

@@ -1,11 +1,12 @@
 -- refresh.lua: makes due jobs ready, and takes back the jobs of silent workers.
 --
---   after texts.lua, tied.lua, aside.lua, budget.lua
+--   after texts.lua, tied.lua, aside.lua, budget.lua; laned passage.lua
 
 local promotions, reclaims
 
--- Due jobs go to the tail of the ready list, in the order in which they became due. `due`: how many there are.
-local function promote(queue, now, due)
+-- Due jobs go to the tail of the ready list, in the order in which they became due, unless their lane is full. `due`:
+-- how many there are.
+local function promote(turn, queue, now, due)
   promotions = promotions or new_budget()
   ask_to_remove(queue.delayed)
   local texts, size, fits = {}, 1, true
@@ -17,8 +18,12 @@ local function promote(queue, now, due)
     size = math.min(size_after(size, promotions), due - #texts)
   until not fits or size == 0
   if #texts > 0 then
-    call('RPUSH', queue.ready, unpack(texts))
-    queue.filled = true
+    if type(redis.pcall('HGET', turn.lanes, '#' .. queue.ready)) == 'string' then
+      laned().make_ready(turn, queue, texts)
+    else
+      call('RPUSH', queue.ready, unpack(texts))
+      queue.filled = true
+    end
     call('ZREM', queue.delayed, unpack(texts))
   end
 end

@@ -107,7 +107,7 @@ local function visit(turn, queue, place)
   turn.is_early, turn.has_refreshed, queue.refreshed = false, true, true
   local now = score(turn.moment)
   local due, ended = call('ZCOUNT', queue.delayed, '-inf', now), call('ZCOUNT', queue.reserved, '-inf', now)
-  if due > 0 then rarely().promote(queue, now, due) end
+  if due > 0 then rarely().promote(turn, queue, now, due) end
   if ended > 0 then rarely().reclaim(turn, queue, place, now, ended) end
   if queue.visited then reserve(turn, queue, place) end
 end

@@ -1,6 +1,6 @@
 -- sight.lua: looks for a job by its id, as far as one call may look.
 --
---   after texts.lua, search.lua
+--   after texts.lua, search.lua, lanes.lua
 
 -- Tests whether a text has this id. Nearly every text is skipped unparsed: it contains neither the id nor an escape
 -- with which an encoder might have written it differently.
@@ -32,11 +32,11 @@ local function tail(ready, skipped, spared)
   end
 end
 
--- Where the job is ('reserved', 'delayed', or 'head' or 'tail' of ready), and its text. Looks at the first 100 jobs or
--- 1 MiB of text of each list, and at the last ones of ready. Nil: it was not found. Then, if not everything was looked
--- at, also returns how many of the last ready jobs were; or -1 if not all delayed or reserved jobs were, followed by
--- the number of the last ready jobs.
-local function look_for(id, ready, delayed, reserved)
+-- Where the job is ('reserved', 'delayed', 'head' or 'tail' of ready, or 'held' by its lane), its text, and the member
+-- of a held one. Looks at the first 100 jobs or 1 MiB of text of each list, and at the last ones of ready. Nil: it was
+-- not found. Then, if not everything was looked at, also returns how many of the last ready jobs were; or -1 if not all
+-- delayed, reserved or held jobs were, followed by the number of the last ready jobs.
+local function look_for(id, ready, delayed, reserved, held)
   local is_meant = meant_by(id)
   local running, reserved_seen = search(sorted(reserved), is_meant)
   if running then return 'reserved', running end
@@ -46,7 +46,11 @@ local function look_for(id, ready, delayed, reserved)
   if first then return 'head', first end
   local last, tail_seen = search(tail(ready, 0, head_seen), is_meant)
   if last then return 'tail', last end
+  local members = {}
+  local kept_back, held_seen = search(held_of(held, ready, members), is_meant)
+  if kept_back then return 'held', kept_back, members[kept_back] end
   local are_others_seen = reserved_seen == call('ZCARD', reserved) and delayed_seen == call('ZCARD', delayed)
+    and held_seen == count_held(held, ready)
   if not are_others_seen then return nil, nil, -1, tail_seen end
   return nil, nil, head_seen + tail_seen < call('LLEN', ready) and tail_seen or nil
 end

@@ -287,6 +287,10 @@ export class Queue extends HookFront {
   static readonly pausedQueues = ofDefault('pausedQueues');
   /** The paused queues of the default connection, and until when they are paused. */
   static readonly pauses = ofDefault('pauses');
+  /** One lane of a queue: `Queue.lane('sync', 'tenant-7').limit(10)`, `pause()`, `resume()`. */
+  static readonly lane = ofDefault('lane');
+  /** One page of the lanes of a queue. */
+  static readonly lanes = ofDefault('lanes');
   /** Tells all workers of the default connection's store to finish their jobs and exit, so that they can be started anew. */
   static readonly restart = ofDefault('restart');
 

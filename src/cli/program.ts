@@ -10,6 +10,7 @@ import { failed, retry } from './commands/failed';
 import { flush, forget, prune } from './commands/forget';
 import { inspect } from './commands/inspect';
 import { cancel, jobs, promote, reschedule } from './commands/jobs';
+import { lanes } from './commands/lanes';
 import { listen } from './commands/listen';
 import { metrics } from './commands/metrics';
 import { migrate } from './commands/migrate';
@@ -26,7 +27,7 @@ import { Session, type Surroundings } from './session';
 /** In the order of the help. */
 const COMMANDS = [
   ...[work, listen, restart, pause, resume],
-  ...[monitor, dashboard, size, metrics, jobs, inspect, workers, classes, cancel, reschedule, promote],
+  ...[monitor, dashboard, size, lanes, metrics, jobs, inspect, workers, classes, cancel, reschedule, promote],
   ...[batches, batch, batchCancel, batchRetry],
   ...[scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleTest],
   ...[failed, retry, forget, flush, prune, clear, recount, migrate, check],

@@ -5,6 +5,7 @@
  * due: nobody has to be notified, and no count can be wrong after a crash.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
+import { withMembers } from '../payload/payload-text';
 import type { FailedLink } from '../job/job-context';
 
 /**
@@ -135,7 +136,8 @@ export function callbackPayload(
   number?: number,
 ): string {
   const told = cause === undefined ? '' : `"cause":${JSON.stringify(cause)},`;
-  return `${head}${told}"id":"${id}${number === undefined ? '' : `-${number}`}","attempts":0}`;
+  const payload = `${head}"id":"${id}${number === undefined ? '' : `-${number}`}","attempts":0}`;
+  return told === '' ? payload : withMembers(payload, told);
 }
 
 /** The number of a progress from a callback's id, which is a UUID followed by that number. */

@@ -71,6 +71,8 @@ export interface Connection {
   readonly keys?: KeyStore | undefined;
   /** Absent: it takes no entries of batches. */
   readonly batches?: BatchStore | undefined;
+  /** Absent: it takes no entries with lanes, which are refused before they are sent. */
+  readonly lanes?: LaneStore | undefined;
   /** Absent: jobs cannot be cancelled, queues not paused, and workers not told to restart. */
   readonly control?: Control | undefined;
   /** Needs `keys` and `queues.find`. Absent: schedules, results and histories of its jobs are kept on another connection. */
@@ -164,7 +166,7 @@ export interface Entry {
   readonly distinct?: boolean | undefined;
   /**
    * Its ties as long as it exists; its text has them as well. A unique key only if the driver has `keys`, and never for a
-   * follow-up; a batch only if the driver has `batches`.
+   * follow-up; a batch only if the driver has `batches`, a lane only if it has `lanes`.
    */
   readonly ties?: Ties | undefined;
 }
@@ -421,10 +423,43 @@ export interface KeyStore {
    */
   pushOnce(page: PageToPush, once: Once): Promise<PushedOnce>;
   /**
-   * Checks that unique keys and batches agree with the jobs, and repairs them, as if missing jobs had been removed by
+   * Checks that unique keys, batches and lanes agree with the jobs, and repairs them, as if missing jobs had been removed by
    * `clear`: a batch without jobs ends. Workers may run meanwhile. Absent: nothing here can get out of step by hand.
    */
   recount?(options: RecountOptions): Promise<readonly Finding[]>;
+}
+
+/**
+ * The lanes of queues. Of the jobs of a lane (in the `ties` of an entry), so many may be in at a time: ready or reserved in their queue. The others are
+ * held: they count as ready, behind all others, and come to the tail of the ready jobs, in order, in the step that makes
+ * room: the end of a job of the lane, its removal, or its release with a delay. A job that becomes due is a new one; but one of
+ * an ordered lane that was handed out before stays in while it is delayed. How many may be in is said by the last job that came.
+ */
+export interface LaneStore {
+  /** @param after where the page before says that the next begins */
+  list(queue: string, after?: string): Promise<LanePage>;
+  /** Lets in what there is room for now. */
+  change(queue: string, lane: string, change: LaneChange): Promise<void>;
+}
+
+/** `limit`: how many may be in; undefined: as many as the jobs say. `paused`: no more come in, and those that are in go on. */
+export type LaneChange = { readonly limit: number | undefined } | { readonly paused: boolean };
+
+export interface LaneState {
+  readonly lane: string;
+  /** How many of its jobs are ready or running. */
+  readonly inside: number;
+  readonly held: number;
+  /** How many may be in. */
+  readonly running: number;
+  readonly paused: boolean;
+}
+
+/** About 100 lanes that have jobs or were changed; lanes that come and go between two pages may be missed or shown twice. */
+export interface LanePage {
+  readonly lanes: readonly LaneState[];
+  /** Where the next page begins. Absent: there are no more. */
+  readonly next?: string | undefined;
 }
 
 /** Something in a store that disagrees with its jobs: somebody has removed jobs, or their keys, by hand. */
@@ -434,7 +469,15 @@ export type Finding =
   /** This job should hold this unique key, but nobody does: others could get in. Repair: it holds the key. */
   | { readonly kind: 'unheld'; readonly key: string; readonly holder: string }
   /** The batch counts `pending` jobs, but `found` exist. Repair: it counts these, and the missing ones as skipped. */
-  | { readonly kind: 'miscounted'; readonly batch: string; readonly pending: number; readonly found: number };
+  | { readonly kind: 'miscounted'; readonly batch: string; readonly pending: number; readonly found: number }
+  /** The lane counts `inside` jobs as ready or reserved, but `found` are. Repair: it counts these, and lets others in. */
+  | {
+      readonly kind: 'crowded';
+      readonly queue: string;
+      readonly lane: string;
+      readonly inside: number;
+      readonly found: number;
+    };
 
 export interface RecountOptions {
   /** False: only look. */

@@ -8,6 +8,7 @@ import type { Connection, Entry, PageToPush } from './contract';
 import type { Application } from './application';
 import type { QueueingEvent } from '../job/hooks';
 import { BUILT_IN } from '../job/registry';
+import { laneOf } from '../payload/ties';
 import { glimpseOf, UNREADABLE_NAME } from '../payload/counters';
 
 export interface Timed {
@@ -59,7 +60,10 @@ const KEPT: Seconds = 3600;
  */
 export async function sendOnward(application: Application, onward: Onward, key?: string): Promise<Entry> {
   const target = application.driver(onward.connection);
-  const [entry] = await entriesFor(target, [onward]);
+  const lane = laneOf(onward.entry.payload);
+  const laned =
+    lane === undefined ? onward : { ...onward, entry: { ...onward.entry, ties: { ...onward.entry.ties, lane } } };
+  const [entry] = await entriesFor(target, [laned]);
   const page = { queue: onward.queue, entries: [entry!] };
   const isThere = key !== undefined && (await pushedOnce(target, page, key, application));
   if (!isThere) await target.push(onward.queue, [entry!]);

@@ -70,6 +70,7 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   follows: 'write following jobs in the same step as an outcome',
   keys: 'keep unique or debounced jobs',
   batches: 'keep batches',
+  lanes: 'keep lanes',
   control: 'cancel jobs, pause queues or restart workers',
   reschedule: 'move delayed jobs to another moment',
   records: 'keep records',
@@ -81,6 +82,7 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
 const KEPT: { readonly [C in Capability]?: string } = {
   keys: 'unique or debounced jobs',
   batches: 'batches',
+  lanes: 'lanes',
 };
 
 /** A connection was asked for something that its driver cannot do. */

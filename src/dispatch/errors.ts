@@ -169,16 +169,18 @@ export const rolledBack = defineError('E_ROLLED_BACK', (jobs: readonly string[])
   facts: { jobs },
 }));
 
+function givenKey(value: unknown, longest: number): string {
+  if (typeof value === 'string' && value.length > longest)
+    return `a string of ${value.length.toLocaleString('en-US')} characters`;
+  return value instanceof Promise ? 'a promise' : valueText(value);
+}
+
 /** The `by` of a unique or debounced job returned no valid key, or threw `cause`. Nothing was sent. `longest`: in characters. */
 export const invalidUniqueKey = defineError(
   'E_INVALID_UNIQUE_KEY',
   (job: string, option: 'unique' | 'debounce', value: unknown, longest: number, cause?: unknown) => {
     const isLong = typeof value === 'string' && value.length > longest;
-    const given = isLong
-      ? `a string of ${value.length.toLocaleString('en-US')} characters`
-      : value instanceof Promise
-        ? 'a promise'
-        : valueText(value);
+    const given = givenKey(value, longest);
     const problem = cause === undefined ? `returned ${given}` : `threw (${errorMessage(cause)})`;
     return {
       message: `${job} was not sent: the function \`by\` of its option ${option} ${problem}. It must return a number, or a string of 1 to ${longest} characters.`,
@@ -187,6 +189,31 @@ export const invalidUniqueKey = defineError(
     };
   },
 );
+
+/** The `by` of a job's lane returned no valid key, or threw `cause`; or `Queue.lane` was given none. `longest`: in characters. */
+export const invalidLaneKey = defineError(
+  'E_INVALID_LANE_KEY',
+  (job: string | undefined, value: unknown, longest: number, cause?: unknown) => {
+    const given = givenKey(value, longest);
+    const rule = `a number, or a string of 1 to ${longest} characters`;
+    const problem = cause === undefined ? `returned ${given}` : `threw (${errorMessage(cause)})`;
+    return {
+      message:
+        job === undefined
+          ? `${given} is not the key of a lane. Give what \`by\` returns: ${rule}.`
+          : `${job} was not sent: the function \`by\` of its option lane ${problem}. It must return ${rule}.`,
+      facts: { job, value: typeof value === 'string' && value.length > longest ? given : value },
+      cause,
+    };
+  },
+);
+
+export const invalidLaneLimit = defineError('E_INVALID_LANE_LIMIT', (limit: unknown) => ({
+  message:
+    `${valueText(limit)} is not a limit of a lane. Give a whole number from 1, or nothing for as many as its jobs say; ` +
+    'to let in none, pause the lane.',
+  facts: { limit },
+}));
 
 export const invalidJobId = defineError('E_INVALID_JOB_ID', (id: unknown) => ({
   message: `${valueText(id)} is not the id of a job. Give the string that dispatch() or push() resolved to: await it.`,

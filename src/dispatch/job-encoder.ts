@@ -16,6 +16,7 @@ import type { Middleware } from '../job/middleware';
 import type { Route } from '../job/options';
 import {
   declaredDebouncing,
+  declaredLane,
   keptResult,
   resolveChosen,
   resolveRoute,
@@ -31,7 +32,7 @@ import {
   type PayloadParts,
   type StringJobParts,
 } from '../payload/payload-text';
-import { tiesMember, debounceKey, uniqueKey, type Ties } from '../payload/ties';
+import { tiesMember, debounceKey, laneKey, uniqueKey, type LaneTie, type Ties } from '../payload/ties';
 import { momentOfId, uuidv7 } from '../payload/uuid';
 import type { Application, DispatchingJob, DispatchObservation } from '../connections/application';
 import {
@@ -39,9 +40,10 @@ import {
   debouncedInChain,
   pushesItselfInChain,
   unregisteredMiddleware,
+  invalidLaneKey,
   invalidUniqueKey,
 } from './errors';
-import { pushesItself } from './send';
+import { checkTies, pushesItself } from './send';
 import { checkQueueName } from '../job/option-kinds';
 import type { Entry } from '../connections/contract';
 import type { Timed } from '../connections/entries';
@@ -101,7 +103,9 @@ export class JobEncoder {
     const own = from === undefined ? tiesOf(job, definition, route.queue) : undefined;
     const key = occurrence?.key;
     const unique = own ?? (key === undefined ? undefined : { unique: { key, until: 'end' as const } });
-    const ties = batch === undefined ? unique : unique === undefined ? { batch } : { ...unique, batch };
+    const others = batch === undefined ? unique : unique === undefined ? { batch } : { ...unique, batch };
+    const lane = definition.options.lane === undefined ? undefined : laneTieOf(job, definition);
+    const ties = lane === undefined ? others : { ...others, lane };
     const middleware = middlewareOf(dispatch, instance, application.registry);
     if (format !== undefined && (isBound || occurrence !== undefined || middleware.length > 0))
       throw aloneInLaravel(name);
@@ -136,6 +140,7 @@ export class JobEncoder {
       if (pushesItself(job)) throw pushesItselfInChain(this.definitionOf(job).name);
       const encoded = this.encode(job, chosen, from);
       encoded.observed?.end();
+      if (encoded.entry.ties !== undefined) checkTies([encoded], () => this.#application.driver(encoded.connection));
       return linkOf(encoded, from);
     });
   }
@@ -347,6 +352,27 @@ export function tiesOf(job: object, definition: JobDefinition, queue: string): T
   return { unique: { key, until, for: most } };
 }
 
+/** Undefined if its class has no lanes. @throws E_INVALID_LANE_KEY */
+function laneTieOf(job: object, definition: JobDefinition): LaneTie | undefined {
+  const laned = declaredLane(definition);
+  if (laned === undefined) return undefined;
+  const { by, running, ordered } = laned;
+  let given: unknown;
+  try {
+    given = by(job);
+  } catch (cause) {
+    throw invalidLaneKey(definition.name, undefined, LONGEST_KEY, cause);
+  }
+  return { key: laneKey(checkedLane(given, definition.name)), running, ordered };
+}
+
+/** @param job whose lane it is. Undefined: a call names it. @throws E_INVALID_LANE_KEY */
+export function checkedLane(key: unknown, job?: string): string {
+  const text = textOfKey(key);
+  if (text === undefined) throw invalidLaneKey(job, key, LONGEST_KEY);
+  return text;
+}
+
 function keyOf(job: object, name: string, option: 'unique' | 'debounce', by: (job: object) => unknown): string {
   let key: unknown;
   try {
@@ -354,9 +380,14 @@ function keyOf(job: object, name: string, option: 'unique' | 'debounce', by: (jo
   } catch (cause) {
     throw invalidUniqueKey(name, option, undefined, LONGEST_KEY, cause);
   }
+  const text = textOfKey(key);
+  if (text === undefined) throw invalidUniqueKey(name, option, key, LONGEST_KEY);
+  return text;
+}
+
+function textOfKey(key: unknown): string | undefined {
   if (typeof key === 'number' && Number.isFinite(key)) return String(key);
-  if (typeof key === 'string' && key !== '' && key.length <= LONGEST_KEY && key.isWellFormed()) return key;
-  throw invalidUniqueKey(name, option, key, LONGEST_KEY);
+  return typeof key === 'string' && key !== '' && key.length <= LONGEST_KEY && key.isWellFormed() ? key : undefined;
 }
 
 /** One dispatch as observers see it: asked before the job is encoded, and told how it ended. */

@@ -26,6 +26,7 @@ import { listWorkers, type RunningWorker } from '../operations/worker-record';
 import { debouncedJob, invalidCancelReason, invalidJobId } from './errors';
 import type { JobEncoder, EncodedJob } from './job-encoder';
 import type { DispatchApplication } from './dispatch-application';
+import { listLanes, QueueLane, type LaneList, type LaneListOptions } from './queue-lane';
 import { keepOf, targetWithin, encodeAll, sendBulk, checkTies, send, type Target } from './send';
 import { Transaction } from './transaction';
 import type { JobInstance } from '../job/registry';
@@ -434,6 +435,26 @@ export class QueueConnection extends QueuePusher {
   async pauses(): Promise<QueuePause[]> {
     const pauses = await this.#control().paused();
     return pauses.map(({ queue, until }) => ({ queue, until: until === undefined ? undefined : new Date(until) }));
+  }
+
+  /**
+   * One lane of a queue: `Queue.lane('sync', 'tenant-7').limit(10)`. The key is what `by` of the option `lane` returns.
+   *
+   * @throws E_INVALID_QUEUE_NAME, E_INVALID_LANE_KEY, CapabilityError
+   */
+  lane(queue: string, key: string | number): QueueLane {
+    checkQueueName(queue, 'queue of lane()', ONE_AT_A_TIME);
+    return new QueueLane(this.#driver(), queue, key);
+  }
+
+  /**
+   * One page of the lanes of a queue: how many of their jobs are in (ready or running), held, and may be in.
+   *
+   * @throws E_INVALID_QUEUE_NAME, CapabilityError
+   */
+  async lanes(queue: string = this.defaultQueue, options: LaneListOptions = {}): Promise<LaneList> {
+    checkQueueName(queue, 'queue of lanes()', ONE_AT_A_TIME);
+    return listLanes(this.#driver(), queue, options);
   }
 
   /**

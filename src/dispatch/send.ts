@@ -20,7 +20,9 @@ import type { NewBatch } from '../connections/batch-store';
 import { notAJob } from '../job/errors';
 
 /** The receiver of jobs. */
-export type Target = Pick<Connection, 'push'> & Partial<Pick<Connection, 'driver' | 'atOnce' | 'keys'>> & TimedTarget;
+export type Target = Pick<Connection, 'push'> &
+  Partial<Pick<Connection, 'driver' | 'atOnce' | 'keys' | 'lanes'>> &
+  TimedTarget;
 
 /** A job with its own push, which returns its id or an empty text. */
 interface OwnPush {
@@ -144,13 +146,19 @@ export function isOwn(parcel: Parcel): parcel is OwnPush {
   return 'push' in parcel;
 }
 
-/** @throws CapabilityError the store could not handle its unique or debounce key */
+/** @throws CapabilityError the store could not handle its unique or debounce key, or its lane */
 export function checkTies(jobs: readonly EncodedJob[], targetOf: () => Target): void {
-  const tied = jobs.find(({ entry }) => entry.ties !== undefined);
-  if (tied === undefined) return;
-  const { driver = '', capabilities, keys } = targetOf();
+  if (jobs.every(({ entry }) => entry.ties === undefined)) return;
+  const target = targetOf();
   // A connection that keeps no jobs has none that could hold a key.
-  if (capabilities?.reserve === true && keys === undefined) throw new CapabilityError(tied.connection, driver, 'keys');
+  if (target.capabilities?.reserve !== true) return;
+  for (const { connection, entry } of jobs) {
+    const { lane, ...others } = entry.ties ?? {};
+    const isTied = Object.values(others).some((tie) => tie !== undefined);
+    const lacking =
+      isTied && target.keys === undefined ? 'keys' : lane && target.lanes === undefined ? 'lanes' : undefined;
+    if (lacking !== undefined) throw new CapabilityError(connection, target.driver ?? '', lacking);
+  }
 }
 
 /**
@@ -187,12 +195,13 @@ export function targetWithin(driver: Connection, transaction: unknown): Target {
   if (driver.within === undefined) throw new CapabilityError(driver.name, driver.driver, 'transactions');
   const within = driver.within(transaction);
   if (within === undefined) throw unknownTransaction(driver.name, transaction);
-  const { driver: name, capabilities, keys, now } = driver;
+  const { driver: name, capabilities, keys, lanes, now } = driver;
   return {
     push: (queue, entries, begins) => within.push(queue, entries, begins),
     driver: name,
     capabilities,
     keys,
+    lanes,
     now: now && (() => now.call(driver)),
   };
 }

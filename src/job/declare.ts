@@ -261,9 +261,14 @@ function carrierFor(listener: Class): Class<HeardEvent> {
 }
 
 function forJobs<Options extends ListenerOptions>(options: Options): Options {
-  const { unique, debounce } = Object(options) as Options;
-  if (unique === undefined && debounce === undefined) return options;
-  return { ...options, ...(unique && { unique: byEvent(unique) }), ...(debounce && { debounce: byEvent(debounce) }) };
+  const { unique, debounce, lane } = Object(options) as Options;
+  if (unique === undefined && debounce === undefined && lane === undefined) return options;
+  return {
+    ...options,
+    ...(unique && { unique: byEvent(unique) }),
+    ...(debounce && { debounce: byEvent(debounce) }),
+    ...(lane && { lane: byEvent(lane) }),
+  };
 }
 
 function byEvent<Option>(option: Option): Option {

@@ -74,7 +74,14 @@ export const MEANT_IN_WORKER: ReadonlyMap<string, string> = new Map([
   ['stopOnEmpty', 'write stopWhenEmpty'],
 ]);
 
+const LANE = 'here it is lane: { by: (job: Sync) => job.tenant, running: 3 }';
+
 export const MEANT_IN_JOB: ReadonlyMap<string, string> = new Map([
+  ['group', LANE],
+  ['groupId', LANE],
+  ['concurrencyKey', LANE],
+  ['limits_concurrency', LANE],
+  ['limitsConcurrency', LANE],
   ['removeOnComplete', 'not needed: completed jobs are removed'],
   ['removeOnFail', 'not needed: failed jobs are kept until they are pruned (Queue.failed.prune)'],
   ['repeat', "here it is schedule: { cron: '0 3 * * *' } or { every: '15m' }"],

@@ -23,6 +23,7 @@ import {
   type Kind,
 } from './option-kinds';
 import { invalidDuration } from './errors';
+import { lane, type LaneOptions } from './lane';
 
 export interface JobOptions {
   /** The name in payloads. Set it where a bundler minifies class names. Default: the class's. */
@@ -71,6 +72,11 @@ export interface JobOptions {
    * jobs](debounced-jobs.md). Default: `false`.
    */
   debounce?: false | DebounceOptions | undefined;
+  /**
+   * `{ by, running, ordered }`: no more jobs of one key than that are ready or running at a time, over all workers; the others wait
+   * their turn: see [lanes](lanes.md). Default: `false`.
+   */
+  lane?: false | LaneOptions | undefined;
   /** If an entity that the job carries is gone, cancel the job instead of failing the attempt. Default: `false`. */
   deleteWhenMissing?: boolean | undefined;
   /**
@@ -340,6 +346,11 @@ export const JOB_OPTIONS: { readonly [Option in keyof Required<JobOptions>]: Job
     otherNames: ['deduplication', 'uniqueId', 'uniqueFor', 'uniqueUntil', 'singletonKey'],
   },
   debounce: { read: debounce, isData: true, otherNames: ['debounceFor', 'debounceBy'] },
+  lane: {
+    read: lane,
+    isData: true,
+    otherNames: ['group', 'groupId', 'concurrencyKey', 'limitsConcurrency', 'limits_concurrency'],
+  },
   deleteWhenMissing: { read: flag, isData: true, otherNames: ['deleteWhenMissingModels'] },
   keepResult: { read: kept, isData: true, isShort: true, otherNames: ['resultTtl', 'resultTTL', 'keepResults'] },
   schedule: { read: schedule, isData: true, otherNames: ['cron', 'every', 'repeat'] },

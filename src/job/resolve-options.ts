@@ -29,6 +29,7 @@ import {
 } from './options';
 import { invalidJobOption, unknownJobOption, type JobDecoratorName } from './errors';
 import { MEANT_IN_JOB } from './foreign-words';
+import { lane } from './lane';
 import { kept, placeOf, seconds, checkQueueName, type Kind } from './option-kinds';
 
 type OptionName = keyof JobOptions;
@@ -88,7 +89,7 @@ export function checkTogether(
 }
 
 /** They need a part of the payload or of the store that no other framework keeps. */
-const NOT_SHARED = ['unique', 'debounce', 'schedule', 'version', 'upgrade'] as const;
+const NOT_SHARED = ['unique', 'debounce', 'lane', 'schedule', 'version', 'upgrade'] as const;
 
 /**
  * Refuses options of a job in another framework's format.
@@ -166,12 +167,15 @@ export const declaredUniqueness = readOnce('unique', unique);
 /** Which waiting jobs of the class a later one replaces. Undefined if none. */
 export const declaredDebouncing = readOnce('debounce', debounce);
 
+/** In which lane jobs of the class wait. Undefined if in none. */
+export const declaredLane = readOnce('lane', lane);
+
 /** How long results of the class's jobs are kept. Undefined if they are not. */
 export const keptResult = readOnce('keepResult', kept);
 
 /** Reads the option only once for each class, and not at all for those without it, as most are. */
 function readOnce<Value>(
-  option: 'unique' | 'debounce' | 'keepResult',
+  option: 'unique' | 'debounce' | 'lane' | 'keepResult',
   read: Kind<Value | undefined>,
 ): (definition: JobDefinition | undefined) => Value | undefined {
   const known = new WeakMap<JobDefinition, { readonly is: Value | undefined }>();

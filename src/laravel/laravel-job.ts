@@ -17,7 +17,7 @@ type Names = readonly string[];
 type Classes = Readonly<Record<string, string>>;
 
 /** Options that need a part of the payload or of the store that Laravel does not keep. */
-type NotShared = 'name' | 'format' | 'dates' | 'unique' | 'debounce' | 'schedule' | 'version' | 'upgrade';
+type NotShared = 'name' | 'format' | 'dates' | 'unique' | 'debounce' | 'lane' | 'schedule' | 'version' | 'upgrade';
 
 export interface LaravelJobOptions extends Omit<JobOptions, NotShared> {
   /** The properties that are protected in PHP. */

@@ -1,12 +1,13 @@
 /**
- * What a job is tied to as long as it exists: its unique key, or its debounce key, and its batch. Ties are part of the job's
- * text, so that whatever ends the job in its store releases them in the same step.
+ * What a job is tied to as long as it exists: its unique key, or its debounce key, its batch, and its lane. Ties are part of the
+ * job's text, so that whatever ends the job in its store releases them in the same step.
  *
  * In the text, `"ties"` is a list separated by spaces, right before the `id`, or before the mark of a retry in front of it:
  * `…,"ties":"ue<key>:60000 b<batch>*3","id":"…","attempts":0}`. A unique key is `u`, then `e` or `s` (until its end or its
  * start), 22 characters, and optionally `:` and the milliseconds for which it is held at most. A debounce key is `d`, 22
  * characters, and optionally `:` and the milliseconds for which the job can be put off. A batch is `b`, its id, `*` and the
- * weight of the job. Ties count only at this place: a field of that name may be anywhere.
+ * weight of the job. A lane comes last: `l`, or `L` if it is ordered, how many of its jobs may be ready or running, `/`, and up to 64 characters.
+ * Ties count only at this place: a field of that name may be anywhere.
  */
 import { hash } from 'node:crypto';
 import type { Milliseconds, Seconds } from '../base/clock';
@@ -35,11 +36,21 @@ export interface BatchTie {
   readonly weight: number;
 }
 
+export interface LaneTie {
+  /** 1 to 64 characters, made by `laneKey`. */
+  readonly key: string;
+  /** How many jobs of the lane may be ready or running in their queue at a time. */
+  readonly running: number;
+  /** A job that waits for its next attempt keeps its place, so that no other overtakes it. Only with `running: 1`. */
+  readonly ordered: boolean;
+}
+
 export interface Ties {
   readonly unique?: UniqueTie | undefined;
   /** For a job without `unique` and `batch`: another one may take its place. */
   readonly debounce?: DebounceTie | undefined;
   readonly batch?: BatchTie | undefined;
+  readonly lane?: LaneTie | undefined;
 }
 
 export interface TiedJob extends Ties {
@@ -56,6 +67,15 @@ const PLACE = new RegExp(String.raw`,"${TIES}":"([^"]*)"(?:,"${RETRY_MARK}":\d{1
 const UNIQUE = /^u([es])([\w-]{22})(?::(\d{1,15}))?(?= |$)/;
 const DEBOUNCE = /^d([\w-]{22})(?::(\d{1,15}))?(?= |$)/;
 const BATCH = /(?:^| )b([\w-]{1,64})\*(\d{1,9})(?= |$)/;
+const LANE = /(?:^| )([lL])(\d{1,9})\/([\w.:@-]{1,64})$/;
+
+/** Keys that stay as they are: people read them in lists. */
+const PLAIN_LANE = /^[\w.:@-]{1,64}$/;
+
+/** The key of a lane, as stores know it: a key that is long, or has other characters, becomes a hash. */
+export function laneKey(key: string): string {
+  return PLAIN_LANE.test(key) ? key : keyOf('lane', key);
+}
 
 /** 128 bits of a hash, because a key may be long, and may be a secret. */
 export function uniqueKey(job: string, key: string): string {
@@ -89,10 +109,26 @@ export function isTakenBack(unique: UniqueTie | undefined): boolean {
   return unique?.until === 'end' && unique.for === undefined;
 }
 
-/** A payload made by `encodePayload`, with these ties. The jobs that follow it must be in it already. */
+/**
+ * A payload made by `encodePayload`, with these ties; its lane, if it has one, stays. The jobs that follow it must be in it
+ * already.
+ */
 export function withTies(payload: string, ties: Ties): string {
+  const lane = laneOf(payload);
+  if (lane !== undefined) return withTies(payload.replace(MEMBER_AT_END, ','), { ...ties, lane });
   const member = tiesMember(ties);
   return member === '' ? payload : withMembers(withFollowers(payload), member);
+}
+
+const MEMBER_AT_END = new RegExp(String.raw`,"${TIES}":"[^"]*",(?="id":"[^"\\]+","attempts":0\}$)`);
+/** Characters from the end of the value before the id in a payload made by `encodePayload`: a UUID, and no counter but one. */
+const BEFORE_ID = ',"id":"","attempts":0}'.length + 36 + 1;
+
+/** The lane of a payload made by `encodePayload`. Undefined if it has none. */
+export function laneOf(payload: string): LaneTie | undefined {
+  // Hardly any job has a string there.
+  if (payload.charCodeAt(payload.length - BEFORE_ID) !== QUOTE) return undefined;
+  return readTies(Buffer.from(`{${payload.slice(-TIED_END)}`))?.lane;
 }
 
 /** The jobs of a batch usually share their tie, so we keep the text of the last one. */
@@ -101,16 +137,18 @@ let last: { readonly batch: BatchTie; readonly member: string } | undefined;
 /** The member as it is written in a payload, followed by a comma. Empty if there are no ties. */
 export function tiesMember(ties: Ties): string {
   const { batch } = ties;
-  if (batch === undefined || ties.unique !== undefined || ties.debounce !== undefined) return memberOf(ties);
+  const isAlone = ties.unique === undefined && ties.debounce === undefined && ties.lane === undefined;
+  if (batch === undefined || !isAlone) return memberOf(ties);
   if (last?.batch !== batch) last = { batch, member: memberOf(ties) };
   return last.member;
 }
 
-function memberOf({ unique, debounce, batch }: Ties): string {
+function memberOf({ unique, debounce, batch, lane }: Ties): string {
   const ties: string[] = [];
   if (unique !== undefined) ties.push(`u${unique.until.charAt(0)}${unique.key}${bound(unique.for)}`);
   if (debounce !== undefined) ties.push(`d${debounce.key}${bound(debounce.longest)}`);
   if (batch !== undefined) ties.push(`b${batch.id}*${batch.weight}`);
+  if (lane !== undefined) ties.push(`${lane.ordered ? 'L' : 'l'}${lane.running}/${lane.key}`);
   return ties.length === 0 ? '' : `"${TIES}":"${ties.join(' ')}",`;
 }
 
@@ -157,9 +195,15 @@ export function readTies(payload: Buffer): TiedJob | undefined {
   if (end === undefined) return undefined;
   const [, ties, id] = PLACE.exec(payload.toString('latin1', Math.max(end - WINDOW, 0), end)) ?? [];
   if (id === undefined || ties === undefined) return undefined;
-  const [unique, debounce, batch] = [uniqueIn(ties), debounceIn(ties), batchIn(ties)];
-  if (unique === undefined && debounce === undefined && batch === undefined) return undefined;
-  return { id, ...(unique && { unique }), ...(debounce && { debounce }), ...(batch && { batch }) };
+  const [unique, debounce, batch, lane] = [uniqueIn(ties), debounceIn(ties), batchIn(ties), laneIn(ties)];
+  if (unique === undefined && debounce === undefined && batch === undefined && lane === undefined) return undefined;
+  return {
+    id,
+    ...(unique && { unique }),
+    ...(debounce && { debounce }),
+    ...(batch && { batch }),
+    ...(lane && { lane }),
+  };
 }
 
 /** Whether the job waits under a debounce key: one that was handed out before waits for its next attempt. */
@@ -181,4 +225,9 @@ function debounceIn(ties: string): DebounceTie | undefined {
 function batchIn(ties: string): BatchTie | undefined {
   const [, id, weight] = BATCH.exec(ties) ?? [];
   return id === undefined ? undefined : { id, weight: Number(weight) };
+}
+
+function laneIn(ties: string): LaneTie | undefined {
+  const [, kind, running, key] = LANE.exec(ties) ?? [];
+  return key === undefined ? undefined : { key, running: Number(running), ordered: kind === 'L' };
 }

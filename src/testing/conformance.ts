@@ -12,6 +12,7 @@ import { controlCases } from './conformance/control-cases';
 import { delayCases } from './conformance/delay-cases';
 import { failedCases } from './conformance/failed-cases';
 import type { CaseDefinition, ConformanceCase, ConformanceHarness } from './conformance/harness';
+import { laneCases } from './conformance/lane-cases';
 import { operationCases } from './conformance/operation-cases';
 import { payloadCases } from './conformance/payload-cases';
 import { recordCases } from './conformance/record-cases';
@@ -43,6 +44,7 @@ export function conformance(
     ...delayCases,
     ...tieCases,
     ...batchCases,
+    ...laneCases,
     ...controlCases,
     ...payloadCases,
     ...failedCases,

@@ -40,7 +40,7 @@ import { entryAt, type Onward } from '../connections/entries';
 import type { FailedLink } from '../job/job-context';
 import { chainedLink, glimpseCaught, withCause, type ChainLink } from '../payload/chain';
 import { withBatch } from '../payload/payload-text';
-import { withTies } from '../payload/ties';
+import { laneOf, withTies } from '../payload/ties';
 import { carrierText } from '../dispatch/built-in';
 import { StartBatch } from '../dispatch/batch/send-batch';
 
@@ -312,7 +312,7 @@ function withReached(next: Onward | undefined, outcome: Outcome, job: RunningJob
 }
 
 function joined(next: Onward, job: RunningJob): Onward {
-  const ties = { batch: { id: job.tie!.id, weight: job.links.length } };
+  const ties = { ...next.entry.ties, batch: { id: job.tie!.id, weight: job.links.length } };
   const jobs = job.envelope?.batchJobs;
   const payload = jobs === undefined ? next.entry.payload : withBatch(next.entry.payload, { jobs });
   return { ...next, entry: { ...next.entry, payload: withTies(payload, ties), ties } };
@@ -368,7 +368,8 @@ const causeOf = ({ error }: Outcome, { id, name }: RunningJob): FailedLink => ({
 
 function onwardOf(link: ChainLink, job: RunningJob, payload: string): Onward {
   const { connection = job.connectionName, queue, delay, dueAt, retryWithin } = link;
-  return { connection, queue, entry: { payload, delay, dueAt }, retryWithin };
+  const lane = laneOf(payload);
+  return { connection, queue, entry: { payload, delay, dueAt, ties: lane && { lane } }, retryWithin };
 }
 
 function followUpOf(next: Onward, now: Milliseconds, judges: boolean): FollowUp {

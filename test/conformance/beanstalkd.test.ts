@@ -43,6 +43,7 @@ const LACKS = {
   find: false,
   keys: false,
   batches: false,
+  lanes: false,
   control: false,
   records: false,
 } as const;

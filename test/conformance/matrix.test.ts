@@ -35,6 +35,7 @@ const MEANINGS: Readonly<Record<Capability, string>> = {
   locks: '`locks`: there are [locks](#locks)',
   keys: '`keys`: there are [unique](unique-jobs.md) and [debounced](debounced-jobs.md) jobs',
   batches: '`batches`: there are [batches](batches.md)',
+  lanes: '`lanes`: there are [lanes](lanes.md)',
   control: '`control`: jobs can be cancelled, queues paused, workers restarted',
   reschedule: '`control.reschedule`: delayed jobs can be moved to another moment',
   records: '`records`: schedules, histories and figures are kept',

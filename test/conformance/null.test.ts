@@ -16,6 +16,7 @@ const lacking = {
   find: false,
   keys: false,
   batches: false,
+  lanes: false,
   requeue: false,
   failed: false,
   locks: false,

@@ -60,6 +60,7 @@ const LACKING = {
   find: false,
   keys: false,
   batches: false,
+  lanes: false,
   requeue: false,
   peek: false,
   failed: false,

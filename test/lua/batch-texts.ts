@@ -51,6 +51,7 @@ export function pushMembers(
       delayed,
       notify,
       unique,
+      ...world.laneKeys,
       ...batchKeys(world),
       ...(beginning.length === 0 ? [] : callbackKeys),
     ],

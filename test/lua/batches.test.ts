@@ -256,6 +256,7 @@ const run = (script: 'clear' | 'cancel' | 'retry', ...args: readonly Argument[])
     retry: [store, failedJobs, ready, notify],
   };
   const all = [client('c'), ...keys[script], cancelled, reasons, unique, own.batches, own.cancelledBatches];
+  all.push(...world.laneKeys, notify);
   return world.run(script, all, [world.nextSequence(), ...args]);
 };
 

@@ -20,8 +20,10 @@ describe('cancel.lua', () => {
       sequence = world.nextSequence(),
     }: { way?: 'look' | 'mark'; reason?: string; sequence?: number } = {},
   ): Promise<unknown> => {
-    const { client, ready, delayed, reserved, cancelled, reasons, unique, batches, cancelledBatches } = world.queue();
+    const { client, ready, delayed, reserved, cancelled, reasons, unique, batches, cancelledBatches, notify } =
+      world.queue();
     const keys = [client('canceller'), ready, delayed, reserved, cancelled, reasons, unique, batches, cancelledBatches];
+    keys.push(...world.laneKeys, notify);
     const [word] = await world.run('cancel', keys, [sequence, id, way, reason, 0]);
     return word;
   };
@@ -122,7 +124,8 @@ describe('cancel.lua', () => {
 
   describe('searching', () => {
     const search = async (id: string, from: number): Promise<unknown[]> => {
-      const { client, ready, delayed, reserved, cancelled, reasons, unique, batches, cancelledBatches } = world.queue();
+      const { client, ready, delayed, reserved, cancelled, reasons, unique, batches, cancelledBatches, notify } =
+        world.queue();
       const keys = [
         client('canceller'),
         ready,
@@ -133,6 +136,8 @@ describe('cancel.lua', () => {
         unique,
         batches,
         cancelledBatches,
+        ...world.laneKeys,
+        notify,
       ];
       return world.run('cancel', keys, [world.nextSequence(), id, 'search', '', from]);
     };

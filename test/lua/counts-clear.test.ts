@@ -11,14 +11,17 @@ describe('counts.lua and clear.lua', () => {
 
   const counts = (): Promise<unknown[]> => {
     const { ready, delayed, reserved } = world.queue();
-    return world.run('counts', [ready, delayed, reserved], []);
+    return world.run('counts', [ready, delayed, reserved, world.queue().held], []);
   };
   const clear = (sequence = 1): Promise<unknown[]> => {
     const { client, ready, delayed, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches } =
       world.queue();
     return world.run(
       'clear',
-      [client('cleaner'), ready, delayed, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches],
+      [
+        ...[client('cleaner'), ready, delayed, reserved, notify, cancelled, reasons],
+        ...[unique, batches, cancelledBatches, ...world.laneKeys],
+      ],
       [sequence, -1],
     );
   };

@@ -138,7 +138,7 @@ describe('the other scripts, with debounced jobs', () => {
       cancel: [ready, later, reserved, cancelled, reasons, unique, batches, cancelledBatches],
       retry: [failed, failedJobs, ready, notify, cancelled, reasons, unique, batches, cancelledBatches],
     };
-    return world.run(name, [client('c'), ...keys[name]], [world.nextSequence(), ...args]);
+    return world.run(name, [client('c'), ...keys[name], ...world.laneKeys, notify], [world.nextSequence(), ...args]);
   };
 
   it('forget a waiting job once it is handed out, even behind others, and no other', async () => {

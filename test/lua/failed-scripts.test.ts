@@ -29,6 +29,7 @@ describe('the scripts of failed jobs', () => {
       unique,
       batches,
       cancelledBatches,
+      ...world.laneKeys,
     ];
     return world.run('retry', keys, [sequence, id, expected, payload]);
   };

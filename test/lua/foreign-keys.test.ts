@@ -141,7 +141,7 @@ describe('other scripts refuse a key of another type before they write', () => {
   it.each(['delayed', 'notify'] as const)('push (%s)', async (name) => {
     await spoil(name);
     const { client, ready, delayed, notify } = world.queue();
-    const entries = [1, 0, 0, probe('a'), 'any', 100, probe('b')];
+    const entries = [1, 0, 0, 0, probe('a'), 'any', 100, probe('b')];
     await refused(world.run('push', [client('c'), ready, delayed, notify], [1, 'any', ...entries]));
     expect(await texts()).not.toContain('probe');
   });
@@ -157,7 +157,10 @@ describe('other scripts refuse a key of another type before they write', () => {
     await refused(
       world.run(
         'retry',
-        [client('c'), failed, failedJobs, ready, notify, cancelled, reasons, unique, batches, cancelledBatches],
+        [
+          ...[client('c'), failed, failedJobs, ready, notify, cancelled, reasons, unique, batches, cancelledBatches],
+          ...world.laneKeys,
+        ],
         args,
       ),
     );
@@ -182,7 +185,10 @@ describe('other scripts refuse a key of another type before they write', () => {
     await refused(
       world.run(
         'clear',
-        [client('c'), ready, delayed, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches],
+        [
+          ...[client('c'), ready, delayed, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches],
+          ...world.laneKeys,
+        ],
         [1, -1],
       ),
     );

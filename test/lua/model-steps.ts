@@ -32,6 +32,9 @@ export const BODIES = {
   'until start': (n: number) => tied(n, { key: uniqueKey('Probe', 'two'), until: 'start' }),
   debounced: (n: number) =>
     withTies(BODIES.ours(n), { debounce: { key: debounceKey('Probe', 'one', ''), longest: 450 } }),
+  laned: (n: number) => withTies(BODIES.ours(n), { lane: { key: 'one', running: 1, ordered: false } }),
+  'of two': (n: number) => withTies(BODIES.ours(n), { lane: { key: 'two', running: 2, ordered: false } }),
+  ordered: (n: number) => withTies(BODIES.ours(n), { lane: { key: 'ordered', running: 1, ordered: true } }),
 } as const;
 
 /** A job of a batch. */

@@ -13,8 +13,8 @@ afterAll(() => world.stop());
 const peek = (state: 'ready' | 'delayed' | 'reserved', from = 0, limit = 100): Promise<unknown[]> =>
   world.run('peek', [world.queue()[state]], [state, from, limit]);
 const find = (id: string, from = 0): Promise<unknown[]> => {
-  const { ready, delayed, reserved } = world.queue();
-  return world.run('find', [ready, delayed, reserved], [id, from]);
+  const { ready, delayed, reserved, held } = world.queue();
+  return world.run('find', [ready, delayed, reserved, held], [id, from]);
 };
 const rounded = (scores: unknown): number[] => (scores as string[]).map((score) => Math.round(Number(score) % 1000));
 

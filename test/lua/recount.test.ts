@@ -12,7 +12,17 @@ afterAll(() => world.stop());
 
 const run = (way: 'look' | 'repair', { names = 0, jobs = 100, bytes = 1e6, sequence = world.nextSequence() } = {}) => {
   const { client, unique, batches, cancelledBatches, ready, delayed, reserved } = world.queue();
-  const keys = [client('c'), unique, batches, cancelledBatches, world.keys.names, ready, delayed, reserved];
+  const keys = [
+    client('c'),
+    unique,
+    batches,
+    cancelledBatches,
+    ...world.laneKeys,
+    world.keys.names,
+    ready,
+    delayed,
+    reserved,
+  ];
   return world.run('recount', keys, [sequence, way, names, jobs, bytes]);
 };
 

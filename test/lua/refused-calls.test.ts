@@ -1,5 +1,6 @@
 /** Whichever command of a script Redis refuses, each job stays in at least one place, and after a repeat in at most two. */
 import type { ScriptName } from '../../src/connections/redis/scripts';
+import { withTies } from '../../src/payload/ties';
 import { debouncedProbe, keyIn, probe, REFUSED, ScriptWorld, tiedProbe, uniqueArguments } from './script-world';
 
 let world: ScriptWorld;
@@ -100,7 +101,7 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
       [3, ...keyIn(e)],
       [6, ...keyIn(f)],
     ]);
-    const entries = ['any', 3, 2, 0, ...keys, probe('a'), probe('b'), e];
+    const entries = ['any', 3, 2, 0, 0, ...keys, probe('a'), probe('b'), e];
     entries.push('any', 50, probe('c'), 'unique', 60, probe('d'), 'any', 50, f);
     return {
       stay: ['before'],
@@ -126,6 +127,22 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
           ['any', 300, texts[2]],
           ['any', 0, probe('plain')],
         ]),
+    };
+  },
+  async 'push, settle and follow in lanes'() {
+    const lane = (id: string, attempts = 0): string =>
+      withTies(probe(id, attempts), { lane: { key: 'a', running: 1, ordered: false } });
+    await world.push([lane('a'), lane('b'), lane('c')]);
+    await world.reserve();
+    const outcomes = ['next+lane', 1, 1, 0, lane('f'), 'completed+lane', 1, 1, lane('a', 1)];
+    return {
+      stay: ['b', 'c'],
+      come: ['x'],
+      follow: ['f'],
+      act: async () => {
+        await world.push([lane('x')]);
+        return world.exchange({ outcomes, limit: 1 });
+      },
     };
   },
   async 'push-once'() {
@@ -160,6 +177,9 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
       'unique',
       'batches',
       'cancelledBatches',
+      'lanes',
+      'held',
+      'notify',
     );
     return { stay: ['a', 'b'], act: () => run('retry', keys, [world.nextSequence(), 'a', payload, payload]) };
   },
@@ -197,6 +217,9 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
       'unique',
       'batches',
       'cancelledBatches',
+      'lanes',
+      'held',
+      'notify',
     );
     return {
       stay: ['a', 'c'],
@@ -218,6 +241,9 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
       'unique',
       'batches',
       'cancelledBatches',
+      'lanes',
+      'held',
+      'notify',
     );
     return { stay: ['a'], act: () => run('clear', keys, [world.nextSequence(), -1]) };
   },
@@ -232,7 +258,7 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
       ['any', 300, probe('a')],
       ['any', 400, probe('b')],
     ]);
-    const keys = keysOf('client', 'ready', 'delayed', 'notify');
+    const keys = keysOf('client', 'ready', 'delayed', 'notify', 'lanes', 'held');
     return {
       stay: ['a', 'b'],
       act: async () => {

@@ -15,7 +15,11 @@ describe('reschedule.lua', () => {
     { from = 0, sequence = world.nextSequence() } = {},
   ): Promise<unknown[]> => {
     const { client, ready, delayed, notify } = world.queue();
-    return world.run('reschedule', [client('mover'), ready, delayed, notify], [sequence, id, delay, from]);
+    return world.run(
+      'reschedule',
+      [client('mover'), ready, delayed, notify, ...world.laneKeys],
+      [sequence, id, delay, from],
+    );
   };
   const later = (...jobs: readonly (readonly [id: string, delay: number])[]) =>
     world.pushLater(jobs.map(([id, delay]) => ['any', delay, probe(id)] as const));

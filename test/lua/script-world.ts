@@ -49,7 +49,11 @@ export function keysOf(payloads: readonly Argument[]): Argument[] {
     const { id, debounce } = readTies(Buffer.from(String(payload))) ?? {};
     return debounce === undefined ? [] : [at + 1, debounce.key, `${(debounce.longest ?? 0) * 1000} ${id}`];
   });
-  return [unique.length, debounced.length / 3, ...keys, ...debounced];
+  return [unique.length, debounced.length / 3, lanedAmong(payloads), ...keys, ...debounced];
+}
+
+function lanedAmong(payloads: readonly Argument[]): number {
+  return payloads.filter((payload) => readTies(Buffer.from(String(payload)))?.lane !== undefined).length;
 }
 
 /** Unique keys as push.lua takes them. */
@@ -99,6 +103,12 @@ export class ScriptWorld {
 
   queue(name = 'q'): QueueKeys {
     return this.keys.queue(name);
+  }
+
+  /** The keys of all lanes. */
+  get laneKeys(): readonly [lanes: string, held: string] {
+    const { lanes, held } = this.queue();
+    return [lanes, held];
   }
 
   get keys(): Keys {
@@ -156,7 +166,7 @@ export class ScriptWorld {
     { delay = 0, key = 'k', call = `call-${this.nextSequence()}`, until = 900, batch }: PushingOnce = {},
   ): Promise<unknown[]> {
     const { once, ready, delayed, notify, unique, batches, begunBatches, cancelledBatches } = this.queue();
-    const keys = [once(key), ready, delayed, notify, unique];
+    const keys = [once(key), ready, delayed, notify, unique, ...this.laneKeys];
     if (batch !== undefined) keys.push(batches, begunBatches, cancelledBatches);
     const entry = delay === 0 ? [1, ...keysOf([payload]), payload] : [0, ...keysOf([payload]), 'any', delay, payload];
     const joining = batch === undefined ? [] : [batch, 1, '1', 3];
@@ -165,7 +175,7 @@ export class ScriptWorld {
 
   async #push(name: string, args: readonly Argument[]): Promise<unknown[]> {
     const { client, ready, delayed, notify, unique } = this.queue(name);
-    return this.run('push', [client('pusher'), ready, delayed, notify, unique], args);
+    return this.run('push', [client('pusher'), ready, delayed, notify, unique, ...this.laneKeys], args);
   }
 
   /** Settles `outcomes`, which give queues by their places from 1, then reserves from the first `sources` of `queues`. */
@@ -195,6 +205,7 @@ export class ScriptWorld {
       unique,
       batches,
       cancelledBatches,
+      ...this.laneKeys,
     ];
     for (const name of queues) {
       const { ready, delayed, reserved, notify, failed, failedJobs } = this.queue(name);

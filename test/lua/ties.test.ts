@@ -56,7 +56,7 @@ describe('push.lua, with unique keys', () => {
       [6, ...keyIn(tiedProbe('e'))],
     ]);
     const { client, ready: list, delayed, notify, unique } = world.queue();
-    const args = [1, 'any', 4, 5, 0, ...keys, ...ready, ...entries];
+    const args = [1, 'any', 4, 5, 0, 0, ...keys, ...ready, ...entries];
     expect(await world.run('push', [client('c'), list, delayed, notify, unique], args)).toEqual([
       ...['pushed', [], 'recorded'],
       [3, 'a', 5, 'a'],
@@ -249,7 +249,7 @@ describe('the scripts that remove and send back, with unique keys', () => {
       cancel: [ready, delayed, reserved, cancelled, reasons, unique, batches, cancelledBatches],
       retry: [failed, failedJobs, ready, notify, cancelled, reasons, unique, batches, cancelledBatches],
     };
-    return world.run(name, [client('c'), ...keys[name]], [world.nextSequence(), ...args]);
+    return world.run(name, [client('c'), ...keys[name], ...world.laneKeys, notify], [world.nextSequence(), ...args]);
   };
 
   it('clear page by page if keys are held, and free those of the removed jobs', async () => {

@@ -112,6 +112,18 @@ describe('the samples', () => {
     ]);
   });
 
+  it.concurrent('fair-tenants lets a small tenant in beside a big one, and keeps an account in order', async () => {
+    expect(await run('fair-tenants')).toEqual([
+      'big: 3 in, 997 held',
+      'small: 3 in, 7 held',
+      'the ten of small ended among the first 20 jobs',
+      'at most 3 of big ran at once',
+      'with a limit of 1, 1 of big ran at once',
+      'in order: rent 1, rent 2, rent 3',
+      'in order: food 1, food 2, food 3',
+    ]);
+  });
+
   it.concurrent('hooks shows the order of hooks and middleware', async () => {
     const lines = await run('hooks');
     expect(lines.slice(0, 7)).toEqual([

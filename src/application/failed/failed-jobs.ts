@@ -348,8 +348,10 @@ export class FailedJobs {
       const kept = (await store.find(entry.id)).find(({ queue }) => queue === entry.queue);
       if (kept === undefined || !kept.payload.equals(entry.payload)) return false;
       const target = this.#sources.driver(entry.connection);
-      const unique = target.keys !== undefined ? readTies(payload)?.unique : undefined;
-      const sent = { payload: payload.toString(), ties: unique && { unique } };
+      const ties = readTies(payload);
+      const unique = target.keys === undefined ? undefined : ties?.unique;
+      const lane = target.lanes === undefined ? undefined : ties?.lane;
+      const sent = { payload: payload.toString(), ties: (unique ?? lane) && { unique, lane } };
       const [pushed] = (await target.push(entry.queue, [sent])) ?? [];
       if (typeof pushed === 'object' && 'duplicate' in pushed) throw uniqueHeld(entry.name, entry.id, pushed.duplicate);
       await store.forget(entry);

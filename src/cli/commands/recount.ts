@@ -1,4 +1,4 @@
-/** `recount`: repairs unique keys and counts of batches after somebody has removed jobs or keys by hand. */
+/** `recount`: repairs unique keys and counts of batches and lanes after somebody has removed jobs or keys by hand. */
 import type { QueueManager } from '../../application/queue-manager';
 import type { Connection, Finding } from '../../connections/contract';
 import { CapabilityError } from '../../connections/errors';
@@ -10,7 +10,7 @@ import { showingProgress } from '../progress';
 
 export const recount = defineCommand({
   name: 'recount',
-  summary: 'repair unique keys and batches after jobs were removed by hand',
+  summary: 'repair unique keys, batches and lanes after jobs were removed by hand',
   description:
     'Onqueue itself always keeps them correct; this is for manual DEL, LREM and DELETE. Workers may keep running. A batch without remaining jobs ends, and its callbacks are sent.',
   examples: [
@@ -65,6 +65,10 @@ function sentenceOf(finding: Finding): string {
   if (finding.kind === 'unheld') {
     return `the unique key ${finding.key} is free, but the job ${finding.holder} should hold it`;
   }
+  if (finding.kind === 'crowded') {
+    const { lane, queue, inside, found } = finding;
+    return `the lane ${lane} of the queue ${queue} counts ${counted(inside, 'job')} as ready or running, but ${found} ${found === 1 ? 'is' : 'are'}`;
+  }
   const { batch, pending, found } = finding;
   return `the batch ${batch} counts ${counted(pending, 'job')} as pending, but ${found} ${found === 1 ? 'exists' : 'exist'}`;
 }
@@ -75,6 +79,7 @@ function summaryOf(findings: readonly Finding[], dryRun: boolean): string {
     ...summed(count('stuck'), 'key', 'keys', 'freed'),
     ...summed(count('unheld'), 'key', 'keys', 'given back'),
     ...summed(count('miscounted'), 'batch', 'batches', 'corrected'),
+    ...summed(count('crowded'), 'lane', 'lanes', 'corrected'),
   ];
   if (done.length === 0) return 'Nothing is wrong.';
   return dryRun ? `Without --dry-run: ${done.join(', ')}.` : `Repaired: ${done.join(', ')}.`;

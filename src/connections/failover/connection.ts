@@ -14,7 +14,7 @@ import { entriesFor } from '../entries';
 /** What a failover leaves to its first connection. */
 const OF_FIRST = [
   ...(['capabilities', 'isAway', 'renew', 'threadAccess', 'queues'] as const),
-  ...(['failed', 'buried', 'locks', 'keys', 'batches', 'records', 'control'] as const),
+  ...(['failed', 'buried', 'locks', 'keys', 'batches', 'lanes', 'records', 'control'] as const),
 ] satisfies readonly (keyof Connection)[];
 
 type OfFirst = Pick<Connection, (typeof OF_FIRST)[number]>;
@@ -93,9 +93,12 @@ export class FailoverConnection
 
   async #push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
     const failures: QueueUnavailableError[] = [];
-    // A connection without unique keys would let every job in.
-    const isTied = entries.some(({ ties }) => ties !== undefined);
-    const able = isTied ? this.#members.filter(({ connection }) => connection.keys !== undefined) : this.#members;
+    // A connection without unique keys or lanes would let every job in.
+    const isTied = entries.some(({ ties }) => ties?.unique !== undefined || ties?.debounce !== undefined);
+    const isLaned = entries.some(({ ties }) => ties?.lane !== undefined);
+    const able = this.#members.filter(
+      ({ connection: { keys, lanes } }) => (!isTied || keys !== undefined) && (!isLaned || lanes !== undefined),
+    );
     for (const member of inTurn(able, queue)) {
       const pushed = await member.push(queue, entries);
       if (pushed instanceof QueueUnavailableError) {

@@ -18,6 +18,7 @@ import type {
   Control,
   Queues,
   KeyStore,
+  LaneStore,
 } from '../contract';
 import type { FailedEntry } from '../failed-store';
 import type { KeptBatch } from '../kit/batch-counts';
@@ -25,7 +26,8 @@ import type { RecordStore } from '../record-store';
 import { ALL_CAPABLE } from '../driver';
 import { StoreConnection, NOTHING, Waits, type Wake } from '../kit/connection';
 import { MemoryFailedStore, MemoryRecordWake, type Lock, type MemoryLockStore, type Holder } from './kept';
-import type { MemoryQueueState, Text } from './queue';
+import type { MemoryQueueState } from './queue';
+import type { Text } from './texts';
 import { entryOf, MemoryStore } from './store';
 
 /** The whole store, for tests that compare states. */
@@ -102,6 +104,11 @@ export class MemoryConnection extends StoreConnection implements Connection {
 
   readonly keys: KeyStore = this.whileOpen('keys', {
     pushOnce: async (page, once) => this.#store.pushOnce(page, once),
+  });
+
+  readonly lanes: LaneStore = this.whileOpen('lanes', {
+    list: async (queue, after) => this.#store.queue(queue).lanes.list(after),
+    change: async (queue, lane, change) => this.#store.changeLane(queue, lane, change),
   });
 
   async now(): Promise<Milliseconds> {

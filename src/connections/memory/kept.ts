@@ -1,7 +1,7 @@
 /** What a memory store keeps beside the jobs of its queues: who holds which key, batches, failed jobs, locks and records. */
 import type { Milliseconds, Seconds, Clock } from '../../base/clock';
 import { isTakenBack, readTies, type TiedJob, type BatchTie } from '../../payload/ties';
-import { bytesOf, textOf, type Text } from './queue';
+import { bytesOf, textOf, type Text } from './texts';
 import { BATCH_KEPT, type BatchEnd, type BatchStore, type NewBatch } from '../batch-store';
 import type { Entry, FollowUp, Settlement, LockStore } from '../contract';
 import {
@@ -347,8 +347,9 @@ export class MemoryFailedStore implements FailedStore {
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
     const kept = this.#store.failed.get(entry.id);
     if (kept === undefined || !kept.payload.equals(entry.payload)) return false;
-    const unique = readTies(payload)?.unique;
-    const [pushed] = this.#store.push(kept.queue, [{ payload, ...(unique && { ties: { unique } }) }]) ?? [];
+    const { unique, lane } = readTies(payload) ?? {};
+    const ties = { unique, lane };
+    const [pushed] = this.#store.push(kept.queue, [{ payload, ...((unique ?? lane) && { ties }) }]) ?? [];
     if (typeof pushed === 'object' && 'duplicate' in pushed) return { held: pushed.duplicate };
     this.#store.batches.retry(textOf(payload));
     return this.#store.failed.delete(entry.id);

@@ -19,8 +19,10 @@ import {
   type PlacedJob,
   type WaitingState,
   type CancelResult,
+  type LaneChange,
 } from '../contract';
-import { MOST_BYTES, MOST_JOBS } from '../../base/collections';
+import { keepsPlace, MemoryLanes } from './lanes';
+import { bytesOf, SortedTexts, TextList, textOf, type Budget, type Scored, type Text } from './texts';
 
 export interface Taken {
   readonly text: Text;
@@ -40,6 +42,8 @@ export interface MemoryQueueState {
   readonly ready: readonly Buffer[];
   readonly delayed: readonly (readonly [payload: Buffer, due: Seconds])[];
   readonly reserved: readonly (readonly [payload: Buffer, leaseEnd: Seconds])[];
+  /** Absent if none is. */
+  readonly held?: readonly Buffer[];
 }
 
 /** Collections of payloads that are as cheap at their ends as those of Redis, and the limit of what one call may move. */
@@ -52,11 +56,30 @@ export class MemoryQueue {
    * next.
    */
   readonly #cancelled = new Map<string, true | string>();
+  readonly lanes = new MemoryLanes();
   /** Counts the moves, so that of two jobs due at the same moment the one moved first comes up first. */
   #moves = 0;
 
   append(text: Text): void {
     this.#ready.append(text);
+  }
+
+  /** At the tail, those whose lane has room; the others are held. */
+  enter(...texts: readonly Text[]): void {
+    this.#appendAll(this.lanes.move([], texts));
+  }
+
+  /** These have ended, or wait elsewhere: others come in for them. */
+  leave(texts: readonly Text[]): void {
+    if (this.lanes.isUsed) this.#appendAll(this.lanes.move(texts, []));
+  }
+
+  changeLane(key: string, change: LaneChange): void {
+    this.#appendAll(this.lanes.change(key, change));
+  }
+
+  #appendAll(texts: readonly Text[]): void {
+    for (const text of texts) this.#ready.append(text);
   }
 
   /** Before all others, in their order. */
@@ -90,7 +113,9 @@ export class MemoryQueue {
 
   /** Due jobs go to the tail, in the order of their moments. */
   promote(now: Seconds, budget: Budget): void {
-    for (const text of due(this.#delayed, now, budget)) this.#ready.append(text);
+    const texts = due(this.#delayed, now, budget);
+    if (this.lanes.isUsed) this.enter(...texts);
+    else this.#appendAll(texts);
   }
 
   /**
@@ -156,9 +181,11 @@ export class MemoryQueue {
     this.#cancelled.delete(id);
     const delayed = this.delayedJob(id);
     if (delayed !== undefined) this.#delayed.delete(delayed);
-    const removed = delayed ?? this.#ready.remove(isMeant);
+    const ready = delayed === undefined ? this.#ready.remove(isMeant) : undefined;
+    const removed = delayed ?? ready ?? this.lanes.remove(isMeant);
     if (removed === undefined) return 'unknown';
     left(removed);
+    if (removed === ready || keepsPlace(removed)) this.leave([removed]);
     return 'removed';
   }
 
@@ -181,11 +208,15 @@ export class MemoryQueue {
   }
 
   get isEmpty(): boolean {
-    return this.#ready.size + this.#delayed.size + this.#reserved.size === 0;
+    return this.#ready.size + this.#delayed.size + this.#reserved.size + this.lanes.heldCount === 0;
   }
 
   get counts(): Counts {
-    return { ready: this.#ready.size, delayed: this.#delayed.size, reserved: this.#reserved.size };
+    return {
+      ready: this.#ready.size + this.lanes.heldCount,
+      delayed: this.#delayed.size,
+      reserved: this.#reserved.size,
+    };
   }
 
   /** @param after how many jobs of the state to skip */
@@ -205,12 +236,17 @@ export class MemoryQueue {
   }
 
   #all(state: WaitingState, limit: number): readonly (Pick<Scored, 'text'> & Partial<Scored>)[] {
-    if (state === 'ready') return this.#ready.firstOf(limit).map((text) => ({ text }));
+    if (state === 'ready') {
+      const texts = this.#ready.firstOf(limit);
+      const held = texts.length < limit ? [...this.lanes.held()].slice(0, limit - texts.length) : [];
+      return [...texts, ...held].map((text) => ({ text }));
+    }
     return (state === 'delayed' ? this.#delayed : this.#reserved).firstOf(limit);
   }
 
   *texts(): Iterable<Text> {
     yield* this.#ready.firstOf(Infinity);
+    yield* this.lanes.held();
     for (const texts of [this.#delayed, this.#reserved]) for (const { text } of texts.firstOf(Infinity)) yield text;
   }
 
@@ -219,6 +255,7 @@ export class MemoryQueue {
     this.#delayed.clear();
     this.#reserved.clear();
     this.#cancelled.clear();
+    this.lanes.clear();
   }
 
   snapshot(): MemoryQueueState {
@@ -228,6 +265,7 @@ export class MemoryQueue {
       ready: this.#ready.firstOf(Infinity).map(bytesOf),
       delayed: scored(this.#delayed),
       reserved: scored(this.#reserved),
+      ...(this.lanes.heldCount > 0 && { held: [...this.lanes.held()].map(bytesOf) }),
     };
   }
 }
@@ -254,146 +292,4 @@ function due(texts: SortedTexts, now: Seconds, budget: Budget): readonly Text[] 
 /** The text itself or, if there is an equal one, the same job under another id. */
 function unlike(texts: SortedTexts, text: Text): Text {
   return texts.has(text) ? textOf(withId(bytesOf(text), uuidv7())) : text;
-}
-
-/** Payload bytes, one character per byte: such a text can be a key, and compares byte by byte as in Redis. */
-export type Text = string;
-
-export const textOf = (bytes: Buffer): Text => bytes.toString('latin1');
-
-export const bytesOf = (text: Text): Buffer => Buffer.from(text, 'latin1');
-
-/** How much one call may move, even with a million jobs due at once. */
-export class Budget {
-  #jobs = MOST_JOBS;
-  #bytes = MOST_BYTES;
-
-  /** Whether `text` may be moved as well. The first text always may, however long: otherwise it would stay forever. */
-  charge(text: Text): boolean {
-    if (this.#jobs === 0 || (this.#jobs < MOST_JOBS && text.length > this.#bytes)) return false;
-    this.#jobs -= 1;
-    this.#bytes -= text.length;
-    return true;
-  }
-}
-
-/** Taken elements leave a gap at the front, which is closed once it outweighs the rest. */
-const GAP_WORTH_CLOSING = 1024;
-
-/** The ready jobs of a queue. */
-export class TextList {
-  #items: Text[] = [];
-  #head = 0;
-
-  get size(): number {
-    return this.#items.length - this.#head;
-  }
-
-  append(text: Text): void {
-    this.#items.push(text);
-  }
-
-  /** Puts `texts` in front of all others, in their order. */
-  prepend(texts: readonly Text[]): void {
-    this.#items = [...texts, ...this.#items.slice(this.#head)];
-    this.#head = 0;
-  }
-
-  first(): Text | undefined {
-    return this.#items[this.#head];
-  }
-
-  take(): Text | undefined {
-    const text = this.#items[this.#head];
-    if (text === undefined) return undefined;
-    this.#items[this.#head] = '';
-    this.#head += 1;
-    if (this.#head >= GAP_WORTH_CLOSING && this.#head * 2 > this.#items.length) this.prepend([]);
-    return text;
-  }
-
-  /** Removes and returns the first text that matches. */
-  remove(isMeant: (text: Text) => boolean): Text | undefined {
-    const place = this.#items.findIndex((text, index) => index >= this.#head && isMeant(text));
-    return place >= 0 ? this.#items.splice(place, 1)[0] : undefined;
-  }
-
-  firstOf(limit: number): readonly Text[] {
-    return this.#items.slice(this.#head, this.#head + limit);
-  }
-
-  clear(): void {
-    this.#items = [];
-    this.#head = 0;
-  }
-}
-
-export interface Scored {
-  readonly text: Text;
-  /** The moment when it becomes ready, or its lease ends, in seconds since 1970. */
-  readonly score: Seconds;
-  /** Which of two at the same moment comes first. A server's clock moves on between two calls; a test's may stand still. */
-  readonly rank: number;
-}
-
-const precedes = (a: Scored, b: Scored): boolean => {
-  if (a.score !== b.score) return a.score < b.score;
-  if (a.rank !== b.rank) return a.rank < b.rank;
-  return a.text < b.text;
-};
-
-/** Texts sorted by score, each once: delayed and reserved jobs. */
-export class SortedTexts {
-  readonly #byText = new Map<Text, Scored>();
-  #order: Scored[] = [];
-
-  get size(): number {
-    return this.#order.length;
-  }
-
-  has(text: Text): boolean {
-    return this.#byText.has(text);
-  }
-
-  first(): Scored | undefined {
-    return this.#order[0];
-  }
-
-  firstOf(limit: number): readonly Scored[] {
-    return this.#order.slice(0, limit);
-  }
-
-  /** Adds the text, or changes its score. */
-  set(text: Text, score: Seconds, rank: number): void {
-    this.delete(text);
-    const scored = { text, score, rank };
-    this.#byText.set(text, scored);
-    this.#order.splice(this.#positionOf(scored), 0, scored);
-  }
-
-  /** False if it was not there. */
-  delete(text: Text): boolean {
-    const scored = this.#byText.get(text);
-    if (scored === undefined) return false;
-    this.#byText.delete(text);
-    this.#order.splice(this.#positionOf(scored), 1);
-    return true;
-  }
-
-  clear(): void {
-    this.#byText.clear();
-    this.#order = [];
-  }
-
-  /** How many come before it. */
-  #positionOf(scored: Scored): number {
-    let low = 0;
-    let high = this.#order.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (precedes(this.#order[middle]!, scored)) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
 }

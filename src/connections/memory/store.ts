@@ -2,12 +2,13 @@
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry } from '../failed-store';
 import { withCounters, NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/counters';
-import { isPutOff, readTies, type DebounceTie, type TiedJob } from '../../payload/ties';
+import { isPutOff, readTies, type DebounceTie, type TiedJob, type Ties } from '../../payload/ties';
 import { uuidv7 } from '../../payload/uuid';
 import type { NewBatch } from '../batch-store';
 import {
   pauseOf,
   type Entry,
+  type LaneChange,
   type FollowUp,
   type Once,
   type PageToPush,
@@ -28,7 +29,9 @@ import {
 import { Recent } from '../../base/collections';
 import { batchEnded, DuplicatePayloadError } from '../errors';
 import { Batches, FailedLog, MemoryLockStore, MemoryRecordStore, UniqueKeys } from './kept';
-import { MemoryQueue, Budget, bytesOf, textOf, type Text } from './queue';
+import { keepsPlace } from './lanes';
+import { MemoryQueue } from './queue';
+import { Budget, bytesOf, textOf, type Text } from './texts';
 
 /** An entry in stored form, as bytes. */
 export interface MemoryEntry extends Omit<Entry, 'payload'> {
@@ -47,6 +50,11 @@ const ONCE = 'once';
 
 /** How many names of empty queues are remembered for `queues()`. */
 const MOST_EMPTY = 1000;
+
+function append(queue: MemoryQueue, text: Text, ties: Ties | undefined): void {
+  if (ties?.lane === undefined) queue.append(text);
+  else queue.enter(text);
+}
 
 export class MemoryStore {
   readonly clock: Clock;
@@ -124,6 +132,7 @@ export class MemoryStore {
     for (const entry of entries) {
       const { payload, distinct = false, ties, ...when } = entry;
       const tied = ties && readTies(payload);
+      if (ties?.lane !== undefined) queue.lanes.use();
       if (tied?.debounce !== undefined) {
         const replaced = this.#debounce(queue, tied, tied.debounce, entry);
         if (replaced !== undefined) note(entry, { replaced });
@@ -136,7 +145,7 @@ export class MemoryStore {
       }
       const text = textOf(payload);
       const due = this.#due(when);
-      if (due === undefined) queue.append(text);
+      if (due === undefined) append(queue, text, ties);
       else if (distinct && queue.isDelayed(text)) refused ??= payload;
       else queue.delay(text, due);
     }
@@ -148,7 +157,7 @@ export class MemoryStore {
     queue: MemoryQueue,
     { id }: TiedJob,
     { key, longest = Infinity }: DebounceTie,
-    { payload, ...when }: MemoryEntry,
+    { payload, ties, ...when }: MemoryEntry,
   ): string | undefined {
     const last = this.unique.get(key);
     const waits = last?.waits !== undefined && last.waits.due > this.#in(0) && queue.removeDelayed(last.waits.text);
@@ -156,7 +165,7 @@ export class MemoryStore {
     const text = textOf(payload);
     const own = this.#due(when);
     const due = own && Math.min(own, toMicroseconds(until / 1000));
-    if (due === undefined) queue.append(text);
+    if (due === undefined) append(queue, text, ties);
     else queue.delay(text, due);
     this.unique.set(key, due === undefined ? undefined : { id, until, waits: { text, due } });
     return waits && last.id !== id ? last.id : undefined;
@@ -206,11 +215,14 @@ export class MemoryStore {
   settle(settlements: readonly Settlement[]): readonly SettleResult[] {
     // The texts that go back to the head of their queue, in their order.
     const front = new Map<MemoryQueue, Text[]>();
+    const left = new Map<MemoryQueue, Text[]>();
     const results = settlements.map((settlement): SettleResult => {
       const { reservation, outcome } = settlement;
       const queue = this.queue(reservation.queue);
       const reserved = reservation.token as Text;
       if (!queue.drop(reserved)) return 'lost';
+      const leaves = outcome !== 'released' || (this.#due(settlement) !== undefined && !keepsPlace(reserved));
+      if (leaves && queue.lanes.isUsed) left.set(queue, [...(left.get(queue) ?? []), reserved]);
       if (outcome !== 'released') {
         queue.forgetCancelled(reserved);
         this.unique.leave(reserved);
@@ -232,6 +244,7 @@ export class MemoryStore {
       return 'settled';
     });
     for (const [queue, texts] of front) queue.prepend(texts);
+    for (const [queue, texts] of left) queue.leave(texts);
     this.changed();
     return results;
   }
@@ -265,7 +278,7 @@ export class MemoryStore {
       const due = this.#due(to);
       if (due === undefined) {
         queue.removeDelayed(text);
-        queue.append(text);
+        queue.enter(text);
       } else {
         if (isPutOff(bytesOf(text))) return 'debounced';
         queue.delay(text, due);
@@ -275,6 +288,11 @@ export class MemoryStore {
     }
     const state = this.find(id, queues)?.state;
     return state === 'reserved' ? 'running' : state === 'ready' ? 'ready' : 'unknown';
+  }
+
+  changeLane(queue: string, lane: string, change: LaneChange): void {
+    this.#known(queue).changeLane(lane, change);
+    this.changed();
   }
 
   /** False if it was paused already. */
@@ -343,9 +361,10 @@ export class MemoryStore {
   /** Pushes a job that follows another one, or the end of a batch. */
   protected follow({ queue: name, entry }: FollowUp): void {
     const queue = this.#known(name);
-    const { payload, ...when } = entryOf(entry);
+    const { payload, ties, ...when } = entryOf(entry);
+    if (ties?.lane !== undefined) queue.lanes.use();
     const due = this.#due(when);
-    if (due === undefined) queue.append(textOf(payload));
+    if (due === undefined) append(queue, textOf(payload), ties);
     else queue.delayBeside(textOf(payload), due);
   }
 

@@ -398,9 +398,9 @@ async function errorOfForeignKey(
 
 /** Commands called by the scripts. */
 export const SCRIPTED = [
-  ...['del', 'exists', 'expireat', 'get', 'hdel', 'hget', 'hgetall', 'hmget', 'hset', 'llen', 'lpop'],
+  ...['del', 'exists', 'expireat', 'get', 'hdel', 'hget', 'hgetall', 'hmget', 'hscan', 'hset', 'llen', 'lpop'],
   ...['lpush', 'lrange', 'lrem', 'ltrim', 'pexpire', 'rpush', 'set', 'smembers', 'time', 'unlink'],
-  ...['zadd', 'zcard', 'zcount', 'zmscore', 'zrange', 'zrangebyscore', 'zrem', 'zscore'],
+  ...['zadd', 'zcard', 'zcount', 'zlexcount', 'zmscore', 'zrange', 'zrangebyscore', 'zrem', 'zscore'],
 ] as const;
 
 /** Commands called outside scripts, except `scan` and `srem`, which only `onqueue recount` and `Queue.forget` need. */

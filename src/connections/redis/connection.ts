@@ -41,7 +41,7 @@ import { PushLane, PUSHES_AT_ONCE, pushOnce } from './push';
 import { QueueNames, SilentMasters, RedisPart, type RedisStore } from './store';
 import { RecordedCalls } from './lane';
 import { RedisBatchStore } from './batches';
-import { findJob, momentOf, RedisControl } from './control';
+import { findJob, momentOf, RedisControl, RedisLanes } from './control';
 import { RedisFailedStore } from './failed';
 import { RecordChannels, RedisRecordStore } from './records';
 import type { ScriptName } from './scripts';
@@ -51,6 +51,9 @@ import { silentLogger } from '../../base/logger';
 const MOST_LANES = 1000;
 
 const DEFAULT_PREFIX = 'queues:';
+
+/** Before the place of a job that its lane holds. */
+const HELD = 'h';
 
 /** In a cluster a script reaches the keys of only one queue. */
 const DIVIDED: Capabilities = { ...ALL_CAPABLE, follows: 'queue' };
@@ -65,6 +68,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly failed: RedisFailedStore;
   readonly locks: RedisLockStore;
   readonly batches: RedisBatchStore;
+  readonly lanes: RedisLanes;
   readonly control: RedisControl;
   readonly records: RedisRecordStore;
   readonly #source: ClientSource;
@@ -104,6 +108,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.failed = this.whileOpen('failed', new RedisFailedStore(this.#store));
     this.locks = this.whileOpen('locks', new RedisLockStore(this.#store));
     this.batches = this.whileOpen('batches', new RedisBatchStore(this.#store));
+    this.lanes = this.whileOpen('lanes', new RedisLanes(this.#store));
     this.control = this.whileOpen('control', new RedisControl(this.#store, () => this.#time()));
     this.#channels = new RecordChannels({
       ...caller.settings,
@@ -203,9 +208,14 @@ export class RedisConnection extends StoreConnection implements Connection {
 
   async #counts(queue: string): Promise<Counts> {
     const { caller, keys } = this.#store;
-    const [, ready, delayed, reserved] = (await caller.script('counts', keys.of(queue, WAITING_STATES), [], {
-      consequence: `queue '${queue}' was not counted`,
-    })) as [word: Buffer, ready: number, delayed: number, reserved: number];
+    const [, ready, delayed, reserved] = (await caller.script(
+      'counts',
+      keys.of(queue, [...WAITING_STATES, 'held']),
+      [],
+      {
+        consequence: `queue '${queue}' was not counted`,
+      },
+    )) as [word: Buffer, ready: number, delayed: number, reserved: number];
     return { ready, delayed, reserved };
   }
 
@@ -226,32 +236,44 @@ export class RedisConnection extends StoreConnection implements Connection {
   }
 
   /**
-   * Returns up to `limit` jobs, in calls of 100 jobs or 1 MiB. A job's place is the number of jobs up to and including it.
+   * Returns up to `limit` jobs, in calls of 100 jobs or 1 MiB. A job's place is the number of jobs up to and including it; after
+   * `h`, if its lane holds it: such jobs come behind the ready ones.
    */
   async #peek(queue: string, state: WaitingState, limit: number, after = '0'): Promise<readonly PeekedJob[]> {
-    const { caller, keys } = this.#store;
-    const consequence = 'the jobs were not read';
     const jobs: PeekedJob[] = [];
-    for (let from = Number(after); from >= 0 && jobs.length < limit;) {
-      const args = [state, from, limit - jobs.length];
-      const [, next, payloads, scores] = (await caller.script('peek', [keys.queue(queue)[state]], args, {
+    const isHeld = after.startsWith(HELD);
+    if (!isHeld) await this.#look(jobs, queue, state, limit, Number(after));
+    if (state === 'ready') await this.#look(jobs, queue, 'held', limit, isHeld ? Number(after.slice(1)) : 0);
+    return jobs;
+  }
+
+  async #look(jobs: PeekedJob[], queue: string, state: WaitingState | 'held', limit: number, start: number) {
+    const { caller, keys } = this.#store;
+    const { [state]: key, ready } = keys.queue(queue);
+    const consequence = 'the jobs were not read';
+    for (let from = start; from >= 0 && jobs.length < limit;) {
+      const args = [state, from, limit - jobs.length, ready];
+      const [, next, payloads, scores] = (await caller.script('peek', [key], args, {
         consequence,
       })) as [word: Buffer, next: number, payloads: readonly Buffer[], scores: readonly Buffer[]];
       for (const [index, payload] of payloads.entries()) {
-        jobs.push({ payload, ...momentOf(scores[index]), place: String(from + index + 1) });
+        const place = `${state === 'held' ? HELD : ''}${from + index + 1}`;
+        jobs.push({ payload, ...momentOf(scores[index]), place });
       }
       from = next;
     }
-    return jobs;
   }
 
   async #forget(queue: string): Promise<boolean> {
     const { caller, cluster, keys, names } = this.#store;
-    const { ready, delayed, reserved, failed, notify, control } = keys.queue(queue);
+    const { ready, delayed, reserved, failed, notify, control, lanes, held } = keys.queue(queue);
     const patience = { consequence: `queue '${queue}' was not forgotten` };
-    const isEmpty = async () => (await caller.command('exists', [ready, delayed, reserved, failed], patience)) === 0;
+    const isEmpty = async () =>
+      (await caller.command('exists', [ready, delayed, reserved, failed], patience)) === 0 &&
+      (await caller.command('zlexcount', [held, `[${ready}\0`, `(${ready}\u0001`], patience)) === 0;
     if (!(await names.remove(queue, isEmpty))) return false;
     await caller.command('hdel', [control, `paused:${ready}`, `until:${ready}`], patience);
+    await caller.command('hdel', [lanes, `#${ready}`], patience);
     await caller.command('unlink', [notify], patience);
     await cluster?.ordered.remove(queue, async () => true);
     return true;

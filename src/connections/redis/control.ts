@@ -1,9 +1,9 @@
 /**
  * Orders to the workers of a Redis, kept in hashes and a sorted set; in a cluster each queue has its own. And the search for a job
- * by its id, which an order to cancel begins with.
+ * by its id, which an order to cancel begins with. And lanes.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
-import { groupsOf, pagesOf } from '../../base/collections';
+import { groupsOf, MOST_JOBS, pagesOf } from '../../base/collections';
 import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import {
@@ -17,6 +17,10 @@ import {
   type WaitingState,
   type CancelResult,
   type Control,
+  type LaneChange,
+  type LanePage,
+  type LaneState,
+  type LaneStore,
   type Pause,
 } from '../contract';
 import { TIES, type QueueKeys } from './keys';
@@ -161,7 +165,7 @@ export class RedisControl extends RedisPart implements Control {
     for (let call = 0; call < MOST_DELAYED_SEARCHES; call += 1) {
       const [word, seen] = await this.store.recorded.ask(queue, {
         script: 'reschedule',
-        keys: ['ready', 'delayed', 'notify'],
+        keys: ['ready', 'delayed', 'notify', 'lanes', 'held'],
         args: [id, when, from],
         consequence: `job ${id} was not rescheduled`,
       });
@@ -243,7 +247,7 @@ export class RedisControl extends RedisPart implements Control {
   async #look(id: string, queue: string, way: Way, reason: string, from = 0): Promise<Look> {
     const [word, seen = 0] = await this.store.recorded.ask(queue, {
       script: 'cancel',
-      keys: [...WAITING_STATES, ...TIES],
+      keys: [...WAITING_STATES, ...TIES, 'notify'],
       args: [id, way, reason, from],
       consequence: `job ${id} was not cancelled`,
     });
@@ -252,6 +256,45 @@ export class RedisControl extends RedisPart implements Control {
 
   #command(command: string, args: readonly string[], consequence: string): Promise<unknown> {
     return this.store.caller.command(command, args, { consequence });
+  }
+}
+
+/** The lanes of a Redis: all in one hash; in a cluster, in one hash per queue. */
+export class RedisLanes extends RedisPart implements LaneStore {
+  async list(queue: string, after = '0'): Promise<LanePage> {
+    const [, cursor, facts] = (await this.store.caller.script(
+      'lanes',
+      this.store.keys.of(queue, ['lanes', 'held', 'ready']),
+      [after],
+      { consequence: `the lanes of queue '${queue}' were not read` },
+    )) as [word: Buffer, cursor: Buffer, facts: readonly (Buffer | number)[]];
+    // A hash that changes may show one twice.
+    const lanes = new Map<string, LaneState>();
+    for (let at = 0; at < facts.length; at += 5) {
+      const [inside, held, running, paused] = facts.slice(at + 1, at + 5).map(Number) as [
+        number,
+        number,
+        number,
+        number,
+      ];
+      const lane = String(facts[at]);
+      lanes.set(lane, { lane, inside, held, running, paused: paused === 1 });
+    }
+    const next = String(cursor);
+    return { lanes: [...lanes.values()], ...(next !== '0' && { next }) };
+  }
+
+  async change(queue: string, lane: string, change: LaneChange): Promise<void> {
+    const given = 'limit' in change ? ['limit', change.limit ?? ''] : [change.paused ? 'pause' : 'resume', ''];
+    for (let args = given; ; args = ['let in', '']) {
+      const [, count] = await this.store.recorded.ask(queue, {
+        script: 'lane',
+        keys: ['lanes', 'held', 'ready', 'notify'],
+        args: [lane, ...args],
+        consequence: `lane '${lane}' of queue '${queue}' was not changed`,
+      });
+      if (Number(count) < MOST_JOBS) return;
+    }
   }
 }
 
@@ -306,7 +349,7 @@ async function search(store: RedisStore, queue: string, id: string): Promise<Pla
 }
 
 async function look({ caller, keys }: RedisStore, queue: string, id: string, from = 0): Promise<Sight> {
-  const [word, ...rest] = (await caller.script('find', keys.of(queue, WAITING_STATES), [id, from], {
+  const [word, ...rest] = (await caller.script('find', keys.of(queue, [...WAITING_STATES, 'held']), [id, from], {
     consequence: `job ${id} was not looked for`,
   })) as [word: Buffer, ...rest: unknown[]];
   if (String(word) === 'unseen') return { seen: Number(rest[0]), others: rest[1] === 1 };

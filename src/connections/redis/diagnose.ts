@@ -1,5 +1,5 @@
 /**
- * What is wrong with a Redis: settings that can lose jobs, for `onqueue check`; unique keys and batches that the texts of the jobs
+ * What is wrong with a Redis: settings that can lose jobs, for `onqueue check`; unique keys, batches and lanes that the texts of the jobs
  * contradict, for `onqueue recount`.
  */
 import { WAITING_STATES, type Diagnosis, type Finding, type RecountOptions } from '../contract';
@@ -128,7 +128,7 @@ const SCANNED = 1000;
 const CONSEQUENCE = 'nothing was recounted';
 
 /**
- * Compares the unique keys and batches of a Redis with the texts of all jobs.
+ * Compares the unique keys, batches and lanes of a Redis with the texts of all jobs.
  *
  * One script looks at all of them, because jobs move and a page-by-page reader would miss some; a key freed by mistake would
  * let a second job in. So their number is limited such that Redis is busy for less than a second.
@@ -158,7 +158,7 @@ async function ask(
   const texts = queues.flatMap((queue) => store.keys.of(queue, WAITING_STATES));
   const [word, findings] = await store.recorded.ask(owner, {
     script: 'recount',
-    keys: ['unique', 'batches', 'cancelledBatches'],
+    keys: ['unique', 'batches', 'cancelledBatches', 'lanes', 'held'],
     others: [store.cluster === undefined ? store.keys.names : store.keys.queue(owner).unique, ...texts],
     args: [...how, MOST_JOBS, MOST_BYTES],
     consequence: CONSEQUENCE,
@@ -167,7 +167,8 @@ async function ask(
     const { name: connection, address } = store.caller.settings;
     throw tooMuchToRecount({ connection, address, jobs: MOST_JOBS, bytes: MOST_BYTES });
   }
-  return String(word) === 'changed' ? undefined : findingsIn((findings as readonly Buffer[]).map(String));
+  if (String(word) === 'changed') return undefined;
+  return findingsIn((findings as readonly Buffer[]).map(String), (ready) => store.keys.queueOf(ready));
 }
 
 /** Queues that have jobs. The list of their names may have been removed by hand, and then all jobs would seem to be gone. */
@@ -197,13 +198,15 @@ async function unnamedQueues({ caller, keys }: RedisStore): Promise<readonly str
 /** Escapes a prefix for a pattern of Redis. */
 const escaped = (prefix: string): string => prefix.replaceAll(/[*?[\]\\]/g, '\\$&');
 
-function findingsIn(facts: readonly string[]): readonly Finding[] {
+function findingsIn(facts: readonly string[], queueOf: (ready: string) => string): readonly Finding[] {
   const findings: Finding[] = [];
   for (let at = 0; at < facts.length;) {
-    const [kind, first = '', second = '', third = ''] = facts.slice(at, at + 4);
+    const [kind, first = '', second = '', third = '', fourth = ''] = facts.slice(at, at + 5);
     if (kind === 'miscounted') findings.push({ kind, batch: first, pending: Number(second), found: Number(third) });
+    else if (kind === 'crowded')
+      findings.push({ kind, queue: queueOf(first), lane: second, inside: Number(third), found: Number(fourth) });
     else findings.push({ kind: kind as 'stuck' | 'unheld', key: first, holder: second });
-    at += kind === 'miscounted' ? 4 : 3;
+    at += kind === 'crowded' ? 5 : kind === 'miscounted' ? 4 : 3;
   }
   return findings;
 }

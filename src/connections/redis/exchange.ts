@@ -215,8 +215,8 @@ export class ExchangeLane extends Lane<Exchange> {
     const { order, args } = outcomesOf(settlements, queues, names);
     // The record stands with the first queue of the worker, whichever of them are looked at.
     const shared = this.#store.keys.queue(wanted?.queues[0] ?? queues[0]!);
-    const { control, cancelled, reasons, unique, batches, cancelledBatches } = shared;
-    const keys = [shared.client(this.id), control, cancelled, reasons, unique, batches, cancelledBatches];
+    const { control, cancelled, reasons, unique, batches, cancelledBatches, lanes, held } = shared;
+    const keys = [shared.client(this.id), control, cancelled, reasons, unique, batches, cancelledBatches, lanes, held];
     for (const queue of queues) {
       const { ready, delayed, reserved, notify, failed, failedJobs } = this.#store.keys.queue(queue);
       keys.push(ready, delayed, reserved, notify, failed, failedJobs);
@@ -341,7 +341,7 @@ class ManyQueues {
 }
 
 /** Keys of a call before those of its queues, of which each has six. */
-const OWN_KEYS = 7;
+const OWN_KEYS = 9;
 
 function newsOf(words: readonly unknown[]): News {
   const news: Record<string, unknown> = {};
@@ -448,7 +448,7 @@ function outcomesOf(settlements: readonly Settlement[], queues: string[], names:
     const { kind, next, beside, change } = outcomes[at]!;
     for (const { queue } of nextOf(settlement)) names.note(queue);
     for (const { queue, entry } of next) {
-      begin('next', NONE, queue);
+      begin(entry.ties?.lane === undefined ? 'next' : 'next+lane', NONE, queue);
       args.push(whenOf(entry.delay ?? 0, entry.dueAt), entry.payload);
     }
     begin(kind, change, settlement.reservation.queue);
@@ -474,12 +474,15 @@ const PLAIN = {
 function outcomeOf(settlement: Settlement): Outcome {
   const { outcome, reservation } = settlement;
   const plain = PLAIN[outcome];
-  // When a script returns a job to its queue, it finds the job's ties itself.
-  if (outcome === 'released' && settlement.frees !== true) return plain;
+  // When a script returns a job to its queue, it finds the job's ties itself, except that it may leave its lane.
+  const isReleased = outcome === 'released';
+  if (isReleased && settlement.frees !== true && settlement.delay <= 0 && settlement.dueAt === undefined) return plain;
   const next = nextOf(settlement);
   const tied = readTies(reservation.payload);
-  const batch = outcome === 'released' ? undefined : tied?.batch;
-  if (next.length === 0 && tied?.unique === undefined && batch === undefined) return plain;
+  const unique = isReleased && settlement.frees !== true ? undefined : tied?.unique;
+  const batch = isReleased ? undefined : tied?.batch;
+  const lane = isReleased && tied?.lane?.ordered === true ? undefined : tied?.lane;
+  if (next.length === 0 && unique === undefined && batch === undefined && lane === undefined) return plain;
   let { kind }: Outcome = plain;
   const beside: Argument[] = [];
   const isBeside = outcome === 'completed' && next.length === 1 && isReadyIn(reservation.queue, next[0]!);
@@ -487,10 +490,10 @@ function outcomeOf(settlement: Settlement): Outcome {
     kind += '+next';
     beside.push(next[0]!.entry.payload);
   }
-  if (tied?.unique !== undefined) {
+  if (unique !== undefined) {
     kind += '+unique';
     // The id was read as Latin-1; these are its bytes.
-    const [key, tie] = tieOf(tied.unique.key, tied.unique.for, tied.id);
+    const [key, tie] = tieOf(unique.key, unique.for, tied!.id);
     beside.push(key, Buffer.from(tie, 'latin1'));
   }
   let change: readonly Argument[] = NONE;
@@ -500,12 +503,14 @@ function outcomeOf(settlement: Settlement): Outcome {
     change = [batch.id, pending, completed, failed, skipped];
     if (outcome === 'failed') beside.push(settlement.cause === undefined ? '' : JSON.stringify(settlement.cause));
   }
+  // The last suffix, because it adds no argument.
+  if (lane !== undefined) kind += '+lane';
   return { kind, next: isBeside ? NONE : next, beside, change };
 }
 
-/** As nearly every link of a chain is. */
+/** As nearly every link of a chain is. One with a lane may have to wait. */
 function isReadyIn(own: string, { queue, entry }: FollowUp): boolean {
-  return queue === own && (entry.delay ?? 0) <= 0 && entry.dueAt === undefined;
+  return queue === own && (entry.delay ?? 0) <= 0 && entry.dueAt === undefined && entry.ties?.lane === undefined;
 }
 
 /**

@@ -24,6 +24,10 @@ export interface QueueKeys {
   readonly reasons: string;
   /** hash: unique key → who holds it. Shared as `control` is */
   readonly unique: string;
+  /** hash: lane → how many of its jobs are ready or reserved. Shared as `control` is */
+  readonly lanes: string;
+  /** sorted set: jobs that wait until their lane has room. Shared as `control` is */
+  readonly held: string;
   /** hash: id of a batch → its numbers; also its name, and the jobs that it sends. Shared as `control` is */
   readonly batches: string;
   /** sorted set: id of a batch → when it began. Shared as `control` is */
@@ -39,13 +43,15 @@ export interface QueueKeys {
 /** The keys that every queue has once. */
 export type QueueKey = Exclude<keyof QueueKeys, 'once' | 'client'>;
 
-/** What the end of a job concerns besides its queue: the mark of its cancellation, its unique key, its batch. */
+/** What the end of a job concerns besides its queue: the mark of its cancellation, its unique key, its batch, its lane. */
 export const TIES = [
   'cancelled',
   'reasons',
   'unique',
   'batches',
   'cancelledBatches',
+  'lanes',
+  'held',
 ] as const satisfies readonly QueueKey[];
 
 export interface RecordKeys {
@@ -158,6 +164,8 @@ function keysOf(ready: string, owner: string): QueueKeys {
     cancelled: `${owner}:cancelled`,
     reasons: `${owner}:cancelled:reasons`,
     unique: `${owner}:unique`,
+    lanes: `${owner}:lanes`,
+    held: `${owner}:held`,
     batches: `${owner}:batches`,
     begunBatches: `${owner}:batches:begun`,
     cancelledBatches: `${owner}:batches:cancelled`,
@@ -168,8 +176,8 @@ function keysOf(ready: string, owner: string): QueueKeys {
 
 const TYPES: readonly (readonly [ending: RegExp, type: string])[] = [
   [/:client:[^:]*$|:\{?lock:|:(added|once):/, 'string'],
-  [/:(delayed|reserved|failed|cancelled|batches:begun)$|:\{?records\}?:[a-z]+:ends$/, 'zset'],
-  [/:(failed:jobs|control|cancelled:reasons|unique|batches)$|:\{?records\}?:[a-z]+$|:\{?sums\}?:/, 'hash'],
+  [/:(delayed|reserved|failed|cancelled|held|batches:begun)$|:\{?records\}?:[a-z]+:ends$/, 'zset'],
+  [/:(failed:jobs|control|cancelled:reasons|unique|lanes|batches)$|:\{?records\}?:[a-z]+$|:\{?sums\}?:/, 'hash'],
 ];
 
 /** The type that Redis reports for one of our keys, except keys that are used without a script. */

@@ -34,7 +34,7 @@ type Answer = readonly [
 
 interface Push extends Waiting {
   readonly entries: readonly Entry[];
-  /** Some entry has a key. */
+  /** Some entry has a key, or a lane. */
   readonly isKeyed: boolean;
   /** The batch that the entries join. */
   readonly joining: Joining | undefined;
@@ -46,6 +46,7 @@ export class PushLane extends Lane<Push> {
   readonly #queue: string;
   readonly #names: Keys;
   readonly #keys: readonly string[];
+  readonly #laneKeys: readonly string[];
   readonly #onForgotten: () => void;
   /** The last call sent may refuse a duplicate. Its answer must be known: the record of a later call would hide it. */
   #mayRefuse = false;
@@ -57,8 +58,9 @@ export class PushLane extends Lane<Push> {
     super(caller);
     this.#queue = queue;
     this.#names = keys;
-    const { client, ready, delayed, notify, unique } = keys.queue(queue);
+    const { client, ready, delayed, notify, unique, lanes, held } = keys.queue(queue);
     this.#keys = [client(this.id), ready, delayed, notify, unique];
+    this.#laneKeys = [lanes, held];
     this.#onForgotten = onForgotten;
   }
 
@@ -98,7 +100,7 @@ export class PushLane extends Lane<Push> {
     let isKeyed = false;
     for (const { payload, ties } of entries) {
       bytes += pageBytes(payload);
-      isKeyed ||= ties?.unique !== undefined || ties?.debounce !== undefined;
+      isKeyed ||= ties?.unique !== undefined || ties?.debounce !== undefined || ties?.lane !== undefined;
     }
     const since = this.caller.settings.clock.monotonic();
     // All entries of a batch may be refused, so they fill a call of their own.
@@ -110,11 +112,12 @@ export class PushLane extends Lane<Push> {
   }
 
   protected async carry(pushes: readonly Push[], { sequence, since, at, before }: Sent): Promise<void> {
-    const { args, count, mayRefuse } = entriesOf(pushes);
+    const { args, count, mayRefuse, isLaned } = entriesOf(pushes);
     const { joining } = pushes[0]!;
     this.#mayRefuse = mayRefuse || joining?.isNew === false;
     this.#batch = mayRefuse ? undefined : joining?.id;
-    const keys = joining === undefined ? this.#keys : [...this.#keys, ...joining.keys];
+    const keys =
+      joining === undefined && !isLaned ? this.#keys : [...this.#keys, ...this.#laneKeys, ...(joining?.keys ?? [])];
     if (joining !== undefined) args.push(...joining.args);
     const consequence = `${count === 1 ? 'a job was' : `${count} jobs were`} not queued`;
     const rule = before === undefined ? 'any' : 'next';
@@ -162,13 +165,13 @@ export async function pushOnce(
   { key, until }: Once,
 ): Promise<PushedOnce> {
   names.note(queue);
-  const { once, ready, delayed, notify, unique } = keys.queue(queue);
+  const { once } = keys.queue(queue);
   const id = begins?.id ?? entries[0]?.ties?.batch?.id;
   const joining = id === undefined ? undefined : joiningOf(id, keys, queue, entries, begins);
   const { args } = entriesOf([{ entries, isKeyed: true }]);
   const [word, held = [], replaced] = (await caller.script(
     'push-once',
-    [once(key), ready, delayed, notify, unique, ...(joining?.keys ?? [])],
+    [once(key), ...keys.of(queue, ['ready', 'delayed', 'notify', 'unique', 'lanes', 'held']), ...(joining?.keys ?? [])],
     [clientId(), until / 1000, ...args, ...(joining?.args ?? [])],
     { consequence: entries.length === 1 ? 'a job was not queued' : `${entries.length} jobs were not queued` },
   )) as readonly [Buffer, ...pairs: Pairs[]];
@@ -209,6 +212,7 @@ interface Entries {
   readonly args: (string | number)[];
   /** Some entries may be left out, or replace other jobs. */
   readonly mayRefuse: boolean;
+  readonly isLaned: boolean;
 }
 
 /** Some of the entries of a call. */
@@ -223,15 +227,16 @@ function entriesOf(lists: readonly Listed[]): Entries {
     isKeyed ||= list.isKeyed;
     for (const entry of list.entries) (isReady(entry) ? ready : delayed).push(entry);
   }
-  const args: (string | number)[] = isKeyed ? [ready.length, ...keysOf(lists, ready.length)] : [ready.length, 0, 0];
+  const args: (string | number)[] = isKeyed ? [ready.length, ...keysOf(lists, ready.length)] : [ready.length, 0, 0, 0];
   for (const { payload } of ready) args.push(payload);
-  let mayRefuse = isKeyed;
+  const isLaned = isKeyed && args[3] !== 0;
+  let mayRefuse = isKeyed && args.slice(1, 3).some((keyed) => keyed !== 0);
   for (const { payload, delay = 0, dueAt, distinct = false, ties } of delayed) {
     const isTied = ties?.unique !== undefined || ties?.debounce !== undefined;
     args.push(distinct && !isTied ? 'unique' : 'any', whenOf(delay, dueAt), payload);
     mayRefuse ||= distinct;
   }
-  return { count: ready.length + delayed.length, args, mayRefuse };
+  return { count: ready.length + delayed.length, args, mayRefuse, isLaned };
 }
 
 /** Ready entries come before the delayed ones: so the scripts number them, from 1. */
@@ -254,15 +259,16 @@ function placesOf(lists: readonly { readonly entries: readonly Entry[] }[]): rea
 }
 
 /**
- * How many entries have a unique key, how many are debounced, and their keys, in the order of the entries: if two have the same
- * one, the first counts.
+ * How many entries have a unique key, how many are debounced, how many have a lane; and their keys, in the order of the entries: if
+ * two have the same one, the first counts.
  */
 function keysOf(lists: readonly Listed[], ready: number): readonly (string | number)[] {
   const [numbers, keys, ties]: [number[], string[], string[]] = [[], [], []];
   const debounced: (string | number)[] = [];
-  let [lastReady, lastDelayed] = [0, ready];
+  let [lastReady, lastDelayed, laned] = [0, ready, 0];
   for (const entry of lists.flatMap(({ entries }) => entries)) {
-    const { payload, ties: { unique, debounce } = {} } = entry;
+    const { payload, ties: { unique, debounce, lane } = {} } = entry;
+    if (lane !== undefined) laned += 1;
     const number = isReady(entry) ? (lastReady += 1) : (lastDelayed += 1);
     const id = unique === undefined && debounce === undefined ? undefined : idOfTied(payload);
     if (id === undefined) continue;
@@ -276,7 +282,7 @@ function keysOf(lists: readonly Listed[], ready: number): readonly (string | num
     ties.push(tie);
   }
   const uniques = numbers.length === 0 ? [] : [numbers.join(' '), ...keys, ...ties];
-  return [numbers.length, debounced.length / 3, ...uniques, ...debounced];
+  return [numbers.length, debounced.length / 3, laned, ...uniques, ...debounced];
 }
 
 /** The arguments of a key that a job holds for so long. See `lua/parts/unique.lua`. */

@@ -33,6 +33,8 @@ const ANSWERS = {
   'sum-add': ['added', 'known'],
   'sum-read': ['read'],
   recount: ['recounted', 'unseen', 'changed'],
+  lane: ['changed'],
+  lanes: ['listed'],
   'lock-acquire': ['acquired', 'held'],
   'lock-renew': ['renewed', 'lost'],
   'lock-release': ['released', 'lost'],
@@ -60,8 +62,11 @@ export function script(name: ScriptName): Script {
   return found;
 }
 
+/** Parts that few calls need, apart by what needs them: see `sourceOf`. */
+const LATER = ['sometimes', 'laned', 'rarely'] as const;
+
 /**
- * The parts named in the header come before the script: those under `parts` as they are, those under `sometimes` and `rarely` inside
+ * The parts named in the header come before the script: those under `parts` as they are, those under the words of `LATER` inside
  * functions of these names, which create the functions of their parts when first called and return them by name. Creating functions
  * would cost every call of a script.
  */
@@ -71,13 +76,13 @@ function sourceOf(name: ScriptName): string {
     (new RegExp(`^-- {3}${word} +(.*)$`, 'm').exec(text)?.[1]?.split(' ') ?? [])
       .map((part) => scriptText(`parts/${part}`))
       .join('\n');
-  const later = ['sometimes', 'rarely'].map((word) => createdLater(word, named(word)));
-  return [scriptText('parts/base'), ...later, named('parts'), text].join('\n');
+  const later = LATER.map((word) => createdLater(word, named(word)));
+  return [scriptText('parts/base'), `local ${LATER.join(', ')}`, ...later, named('parts'), text].join('\n');
 }
 
 function createdLater(name: string, parts: string): string {
   if (parts === '') return '';
   const functions = [...parts.matchAll(/^local function (\w+)/gm)].map(([, made]) => `${made} = ${made}`);
   const made = `${name}_made`;
-  return `local ${made}\nlocal function ${name}()\nif ${made} then return ${made} end\n${parts}\n${made} = { ${functions.join(', ')} }\nreturn ${made}\nend`;
+  return `local ${made}\nfunction ${name}()\nif ${made} then return ${made} end\n${parts}\n${made} = { ${functions.join(', ')} }\nreturn ${made}\nend`;
 }

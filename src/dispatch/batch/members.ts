@@ -7,7 +7,7 @@ import type { JobInstance, JobRegistry } from '../../job/registry';
 import { invalidBatch } from '../../job/errors';
 import { withChain, CARRIER, chainedJobOf, readCarried, type ChainLink } from '../../payload/chain';
 import { withBatch } from '../../payload/payload-text';
-import { withTies, type BatchTie } from '../../payload/ties';
+import { laneOf, withTies, type BatchTie } from '../../payload/ties';
 import { positioned, checkTies, pushesItself } from '../send';
 import { batchElsewhere, pushesItselfInChain } from '../errors';
 import type { EncodedJob } from '../job-encoder';
@@ -64,7 +64,8 @@ export class Members {
       });
       this.#checkPlace(encoded.name, encoded.connection, encoded.queue);
       // That the connection keeps batches was checked before.
-      if (encoded.entry.ties?.unique !== undefined) checkTies([encoded], () => this.#manager.driver(connection));
+      if (encoded.entry.ties?.unique !== undefined || encoded.entry.ties?.lane !== undefined)
+        checkTies([encoded], () => this.#manager.driver(connection));
       if (queue === undefined) return encoded;
       return { ...encoded, entry: { ...encoded.entry, payload: this.#noted(encoded.entry.payload) } };
     });
@@ -79,7 +80,7 @@ export class Members {
       const { id, connection, chosenQueue: queue } = this.#place;
       const [link, ...behind] = this.#manager.encoder.links([first, ...links], connection, { connection, queue });
       this.#checkPlace(this.#nameOf(first), link!.connection ?? connection, link!.queue);
-      const ties = { batch: { id, weight: 1 + links.length } };
+      const ties = { batch: { id, weight: 1 + links.length }, lane: laneOf(link!.payload) };
       const payload = withTies(withChain(this.#noted(link!.payload), { links: behind }), ties);
       const { delay, dueAt, retryWithin } = link!;
       return { connection, queue: link!.queue, retryWithin, entry: { payload, delay, dueAt, ties } };
@@ -162,7 +163,10 @@ export function callbackOf(
   const { connection = place.connection, queue, delay, dueAt, retryWithin } = link;
   const { id, connection: kept, queue: keptIn, chosenQueue: jobs } = place;
   const payload = withBatch(link.payload, { id, connection: kept, queue: keptIn, jobs });
-  const isReached = connection === place.connection && (place.only ?? queue) === queue && retryWithin === undefined;
+  // A store would let a job into its lane only in a push.
+  const isLaned = laneOf(payload) !== undefined;
+  const isReached =
+    connection === place.connection && (place.only ?? queue) === queue && retryWithin === undefined && !isLaned;
   if (isReached) return { on, queue, delay, dueAt, ...callbackParts(payload) };
   const onward: Onward = { connection, queue, retryWithin, entry: { payload, delay, dueAt } };
   return { on, ...callbackParts(carrierText(onward, registry)) };

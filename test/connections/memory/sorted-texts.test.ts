@@ -1,5 +1,5 @@
 import * as fc from '../../support/properties';
-import { SortedTexts } from '../../../src/connections/memory/queue';
+import { SortedTexts } from '../../../src/connections/memory/texts';
 
 type Member = readonly [text: string, score: number];
 type Step = readonly [step: string, text: string, score: number];

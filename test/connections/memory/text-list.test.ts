@@ -1,4 +1,4 @@
-import { TextList } from '../../../src/connections/memory/queue';
+import { TextList } from '../../../src/connections/memory/texts';
 
 describe('a text list', () => {
   it('returns texts in the order in which they were appended, even after it was compacted', () => {

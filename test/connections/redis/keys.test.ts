@@ -14,6 +14,8 @@ describe('the names of keys', () => {
       control: 'queues::control',
       cancelled: 'queues::cancelled',
       unique: 'queues::unique',
+      lanes: 'queues::lanes',
+      held: 'queues::held',
       batches: 'queues::batches',
       begunBatches: 'queues::batches:begun',
       cancelledBatches: 'queues::batches:cancelled',

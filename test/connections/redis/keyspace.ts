@@ -18,7 +18,9 @@ async function contentOf(client: Redis, key: string): Promise<unknown> {
       return pairs((await client.zrangeBuffer(key, '0', '-1', 'WITHSCORES')).map(latin1));
     case 'hash':
       return Object.fromEntries(
-        Object.entries(await client.hgetallBuffer(key)).map(([field, value]) => [field, latin1(value)]),
+        Object.entries(await client.hgetallBuffer(key))
+          .map(([field, value]) => [field, latin1(value)])
+          .toSorted(),
       );
     case 'set':
       return (await client.smembers(key)).toSorted();

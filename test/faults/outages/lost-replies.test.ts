@@ -1,7 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RedisConnection } from '../../../src/connections/redis/connection';
-import type { Reservation } from '../../../src/connections/contract';
+import type { Entry, Reservation } from '../../../src/connections/contract';
+import { withTies } from '../../../src/payload/ties';
 import { keyspace } from '../../connections/redis/keyspace';
 import { RedisWorld } from '../../connections/redis/open-redis';
 import { FaultyProxy } from '../kit/faulty-proxy';
@@ -44,9 +45,17 @@ const settleAll = (held: readonly Reservation[]) => {
   ] as const;
 };
 
+const laned = (id: string): Entry => {
+  const ties = { lane: { key: 'a', running: 1, ordered: false } };
+  return { payload: withTies(payload(id), ties), ties };
+};
+
 const calls: [script: string, what: string, call: Call][] = [
   ['push', 'jobs', ({ connection }) => connection.push('q', [{ payload: payload('x') }])],
   ['push', 'delayed jobs', ({ connection }) => connection.push('q', [{ payload: payload('x'), delay: 300 }])],
+  ['push', 'jobs with a lane', ({ connection }) => connection.push('q', [laned('x'), laned('y')])],
+  ['lane', 'a lane', ({ connection }) => connection.lanes.change('q', 'a', { limit: 2 })],
+  ['lanes', 'the lanes of a queue', ({ connection }) => connection.lanes.list('q')],
   [
     'exchange',
     'a reservation',

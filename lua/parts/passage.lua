@@ -1,0 +1,35 @@
+-- passage.lua: the lanes of a queue, as far as an exchange moves its jobs.
+--
+--   after lanes.lua
+
+-- Notes that a job has left its lane. `delay`: of a released one, which stays in if it is ready at once.
+local function leave(turn, queue, token, delay)
+  if delay and due_at(turn.moment, delay) <= turn.moment then return end
+  queue.left = note_left(queue.left, token)
+  turn.any_left = true
+end
+
+local function make_ready(turn, queue, texts)
+  if enter(turn.lanes, turn.held, queue.ready, texts) > 0 then queue.filled = true end
+end
+
+-- Lets in others for those that have left.
+local function fill(turn, queue)
+  if let_in(turn.lanes, turn.held, queue.ready, queue.left) > 0 then queue.filled = true end
+end
+
+-- Nothing of the queue is ready, delayed or reserved, but jobs are held. So whoever was in is gone without a worker
+-- ending it: removed by hand, or ended by a worker that knows no lanes.
+local function revive(turn, queue)
+  local left, from = {}, '[' .. queue.ready .. '\0'
+  while #left < 2 * MOST_JOBS do
+    local head = call('ZRANGE', turn.held, from, '(' .. queue.ready .. '\1', 'BYLEX', 'LIMIT', 0, 1)[1]
+    if not head then break end
+    local name = parts_of(queue.ready, head)
+    left[#left + 1], left[#left + 2] = name, math.huge
+    from = '(' .. queue.ready .. '\0' .. name .. '\1'
+  end
+  if #left == 0 or let_in(turn.lanes, turn.held, queue.ready, left) == 0 then return false end
+  leave_hint(queue.notify)
+  return true
+end
