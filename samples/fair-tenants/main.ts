@@ -16,7 +16,7 @@ class Sync extends Job {
     running.set(this.tenant, now);
     most.set(this.tenant, Math.max(most.get(this.tenant) ?? 0, now));
     await new Promise<void>((resolve) => setImmediate(resolve));
-    running.set(this.tenant, now - 1);
+    running.set(this.tenant, running.get(this.tenant)! - 1);
     ended.push(this.tenant);
   }
 }

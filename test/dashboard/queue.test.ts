@@ -1,3 +1,4 @@
+import { pushInLanes } from './kit/laned-jobs';
 import { openWorld, QUEUES, type World } from './kit/world';
 import { NotifyTeam } from './kit/shop-jobs';
 import { served, type Served } from './kit/served';
@@ -47,6 +48,32 @@ describe('the page of a queue', () => {
     }
 
     expect(sizes.slice(0, 3)).toEqual([50, 50, 20]);
+  });
+
+  it('lists its lanes, the fullest first, and pauses, resumes and limits them', async () => {
+    await pushInLanes(world.manager, 'tenants', { small: 1, big: 5, other: 2 });
+    const page = 'queue?connection=memory&queue=tenants';
+    const { text } = await panel.get(page);
+    expect([...text.matchAll(/<tr data-key="lane ([^"]*)">/g)].map(([, lane]) => lane)).toEqual([
+      'big',
+      'other',
+      'small',
+    ]);
+    expect(text).toMatch(/<bdi>big<\/bdi><\/th>\s*<td class="number">1<\/td><td class="number">4<\/td>/);
+
+    const fields = { connection: 'memory', queue: 'tenants', lane: 'big', back: page };
+    await panel.post('limit-lane', { ...fields, running: '3' });
+    await panel.post('pause-lane', fields);
+    const lanes = async () => (await world.manager.connection().lanes('tenants')).lanes;
+    expect((await lanes()).find(({ lane }) => lane === 'big')).toMatchObject({ inside: 3, running: 3, paused: true });
+    expect((await panel.get(page)).text).toMatch(/action="resume-lane"/);
+    await panel.post('resume-lane', fields);
+    await panel.post('limit-lane', fields);
+    expect((await lanes()).find(({ lane }) => lane === 'big')).toMatchObject({ running: 1, paused: false });
+  });
+
+  it('shows no list of lanes where none has jobs', async () => {
+    expect((await panel.get('queue?connection=memory&queue=mail')).text).not.toContain('aria-label="Lanes"');
   });
 
   it('masks secrets in the data', async () => {

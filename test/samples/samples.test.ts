@@ -116,7 +116,7 @@ describe('the samples', () => {
     expect(await run('fair-tenants')).toEqual([
       'big: 3 in, 997 held',
       'small: 3 in, 7 held',
-      'the ten of small ended among the first 20 jobs',
+      'the ten of small ended among the first 30 jobs',
       'at most 3 of big ran at once',
       'with a limit of 1, 1 of big ran at once',
       'in order: rent 1, rent 2, rent 3',

@@ -47,7 +47,7 @@ export function fieldOf(form: URLSearchParams, name: string): string {
 }
 
 /** The fields that say what an action does. No other is logged: one called `level` or `time` would replace the log's own. */
-const TELLING: readonly string[] = [...CHOICES, 'id', 'for', 'when', 'all', 'job'];
+const TELLING: readonly string[] = [...CHOICES, 'id', 'for', 'when', 'all', 'job', 'lane', 'running'];
 
 /** Logged values of one field, such as the jobs that were ticked. */
 const MOST_LOGGED = 100;

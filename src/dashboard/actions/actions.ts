@@ -13,7 +13,16 @@ import { hiddenFields } from '../parts/links';
 import { type Action, type ActionContext, loggedFields, type Notice, type Question, type Undo } from './action';
 import { cancelBatch, retryBatch } from './batch-actions';
 import { cancelJob, forgetFailed, forgetJob, promoteJob, rescheduleJob, retryFailed, retryJob } from './job-actions';
-import { pauseQueue, pauseSchedule, resumeQueue, resumeSchedule, runSchedule } from './queue-actions';
+import {
+  limitLane,
+  pauseLane,
+  pauseQueue,
+  pauseSchedule,
+  resumeLane,
+  resumeQueue,
+  resumeSchedule,
+  runSchedule,
+} from './queue-actions';
 
 export const ACTIONS: Readonly<Record<string, Action>> = {
   'cancel-job': cancelJob,
@@ -27,6 +36,9 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   'forget-failed': forgetFailed,
   'pause-queue': pauseQueue,
   'resume-queue': resumeQueue,
+  'limit-lane': limitLane,
+  'pause-lane': pauseLane,
+  'resume-lane': resumeLane,
   'run-schedule': runSchedule,
   'pause-schedule': pauseSchedule,
   'resume-schedule': resumeSchedule,

@@ -1,8 +1,8 @@
-/** What can be done with a queue and with a schedule. */
+/** What can be done with a queue, with a lane and with a schedule. */
 import type { Duration } from '../../job/duration';
 import { address } from '../addresses';
 import { html } from '../html';
-import { type Action, fieldOf } from './action';
+import { type Action, type ActionContext, fieldOf } from './action';
 
 const queueIn = (form: URLSearchParams) => {
   const [connection, queue] = [fieldOf(form, 'connection'), fieldOf(form, 'queue')];
@@ -30,6 +30,46 @@ export const resumeQueue: Action = {
     const wasPaused = await manager.connection(connection).resume(queue);
     if (!wasPaused) return { text: `${queue} was not paused.` };
     return { text: `${queue} is resumed.`, undo: { action: 'pause-queue', fields, label: 'Pause again' } };
+  },
+};
+
+const laneIn = (form: URLSearchParams, { manager }: ActionContext) => {
+  const { connection, queue, fields } = queueIn(form);
+  const lane = fieldOf(form, 'lane');
+  return { lane, fields: { ...fields, lane }, store: manager.connection(connection).lane(queue, lane) };
+};
+
+export const pauseLane: Action = {
+  async run(form, context) {
+    const { lane, fields, store } = laneIn(form, context);
+    await store.pause();
+    const undo = { action: 'resume-lane', fields, label: 'Resume' };
+    return { text: `The lane ${lane} is paused: it lets in no more jobs, and those that are in go on.`, undo };
+  },
+};
+
+export const resumeLane: Action = {
+  async run(form, context) {
+    const { lane, fields, store } = laneIn(form, context);
+    await store.resume();
+    return {
+      text: `The lane ${lane} is resumed.`,
+      undo: { action: 'pause-lane', fields, label: 'Pause again' },
+    };
+  },
+};
+
+export const limitLane: Action = {
+  async run(form, context) {
+    const { lane, fields, store } = laneIn(form, context);
+    const running = form.get('running') ?? '';
+    await store.limit(running === '' ? undefined : Number(running));
+    return running === ''
+      ? { text: `The lane ${lane} lets in as many jobs as they say.` }
+      : {
+          text: `The lane ${lane} lets in ${running} at a time.`,
+          undo: { action: 'limit-lane', fields, label: 'As many as its jobs say' },
+        };
   },
 };
 

@@ -14,6 +14,7 @@ import { ACTIONS, keyNumbers, numberColumn, table } from '../parts/table';
 import { errorLine, excerptOf, moment, numberText, secondsText, spanText, tenths } from '../parts/text';
 import { isIncapable, readOr, snapshotOf } from '../readings';
 import type { Page, PageContext } from '../view';
+import { laneList } from './lane-list';
 
 /** Jobs of one page. */
 const PAGE = 50;
@@ -34,6 +35,9 @@ export const queue: Page = async (context) => {
   const list = () => manager.connection(connection).jobs(queue, { state: place.state, limit: PAGE, after });
   // Not all stores can list their jobs.
   const page = await readOr(() => lookout.see(`jobs ${context.here}`, list), undefined, isIncapable);
+  const laneAfter = query.get('lane') ?? undefined;
+  const listLanes = () => manager.connection(connection).lanes(queue, { after: laneAfter });
+  const lanes = await readOr(() => lookout.see(`lanes ${context.here}`, listLanes), undefined, isIncapable);
   const [now] = snapshot.queues;
   const findings = findingsIn({
     ...snapshot,
@@ -45,6 +49,7 @@ export const queue: Page = async (context) => {
     parts: {
       now: html`${findings.map(({ tone, text }) => html`<p class="finding ${tone}">${text}</p>`)}${nowOf(now!, place, context)}`,
       charts: known && chartsOf(known, place, context),
+      lanes: lanes && laneList(lanes, place, query.get('lane'), context),
       jobs: jobList(page, now!, place, context),
       classes: jobTable(connection, figures?.jobs ?? [], rangeName(rangeIn(query))),
     },
@@ -53,6 +58,7 @@ export const queue: Page = async (context) => {
       connection,
       state: place.state,
       ...page,
+      ...(lanes !== undefined && { lanes: lanes.lanes }),
       figures: figures && { ...figures, queues: withoutSpans(figures.queues), jobs: withoutSpans(figures.jobs) },
     },
   };

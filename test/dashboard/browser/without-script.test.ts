@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { ACTIONS } from '../../../src/dashboard/actions/actions';
 import { type Browser, startBrowser } from '../../support/browser';
 import { type Served, served } from '../kit/served';
+import { pushInLanes } from '../kit/laned-jobs';
 import { openWorld, QUEUES, type World } from '../kit/world';
 
 let world: World;
@@ -12,6 +13,8 @@ let page: Page;
 
 beforeAll(async () => {
   [world, browser] = await Promise.all([openWorld(), startBrowser()]);
+  await pushInLanes(world.manager, 'tenants', { 'tenant-7': 3, 'tenant-8': 1 });
+  await world.manager.connection().lane('tenants', 'tenant-8').pause();
   panel = await served(world.manager);
   ({ page } = await browser.open(panel.address, { javaScriptEnabled: false }));
 });
@@ -38,6 +41,9 @@ const batch = (id: keyof World['batches']) => (of: World) => `batch?id=${of.batc
 const DEEDS: Readonly<Record<string, Deed>> = {
   'pause-queue': { at: '', told: 'is paused', undone: 'is resumed' },
   'resume-queue': { at: queue(QUEUES.paused), told: 'payments is resumed', undone: 'payments is paused' },
+  'pause-lane': { at: queue('tenants'), told: 'tenant-7 is paused', undone: 'tenant-7 is resumed' },
+  'resume-lane': { at: queue('tenants'), told: 'tenant-8 is resumed', undone: 'tenant-8 is paused' },
+  'limit-lane': { at: queue('tenants'), told: 'tenant-7 lets in 1 at a time', undone: 'lets in as many' },
   'cancel-job': { at: queue('mail'), asks: true, told: 'is cancelled' },
   'retry-job': { at: job('refused'), told: 'goes back to its queue' },
   'forget-job': { at: job('withCause'), asks: true, told: 'is forgotten' },
