@@ -90,6 +90,7 @@ export { type EmitterLike, EventBus, type EventClasses } from './dispatch/events
 export { Queue } from './application/queue';
 export { QueueManager, type QueueEnvironment } from './application/queue-manager';
 export {
+  type CancelOptions,
   type FindOptions,
   type PauseOptions,
   QueueConnection,
@@ -168,7 +169,7 @@ export type {
 } from './connections/contract';
 export { polled } from './connections/kit/connection';
 export { type DebounceTie, type LaneTie, readTies, type TiedJob, type Ties, type UniqueTie } from './payload/ties';
-export type { CancelOptions, CancelResult, Control, Pause, RescheduleResult } from './connections/contract';
+export type { CancelResult, Control, Pause, RunningLimit, RescheduleResult } from './connections/contract';
 export type { Migrations } from './connections/contract';
 export type { FailedEntry, FailedStore } from './connections/failed-store';
 export type { LockStore } from './connections/contract';

@@ -4,9 +4,15 @@
 local MOST_HINTS, SKIPPED = 1000, 1
 
 -- Leaves a hint if somebody else should look, and removes the hints of an empty queue. A hint on a paused queue would
--- wake waiting workers again and again; `resume` leaves one.
+-- wake waiting workers again and again; `resume` leaves one. So would a hint on a queue of which as many jobs run as
+-- may: the call that makes room leaves one.
 local function adjust_hints(turn, queue)
-  if queue.paused or queue.skipped or not (queue.visited or queue.filled or queue.first_due) then return end
+  if queue.most then queue.full = call('ZCARD', queue.reserved) >= queue.most end
+  if queue.paused or queue.full or queue.skipped then return end
+  if not (queue.visited or queue.filled or queue.first_due) then
+    if queue.most and call('EXISTS', queue.ready) == 1 then leave_hint(queue.notify) end
+    return
+  end
   local exist = call('EXISTS', queue.ready, queue.notify)
   queue.any = exist == 2 or (exist == 1 and call('EXISTS', queue.ready) == 1)
   if exist == 2 then return end
@@ -20,9 +26,9 @@ local function adjust_hints(turn, queue)
   end
 end
 
--- When a job of this queue becomes due or the first lease ends. 0: jobs are ready.
+-- When a job of this queue becomes due or the first lease ends. 0: jobs are ready, and may run.
 local function look(turn, queue)
-  if not queue.visited and call('EXISTS', queue.ready) == 1 then
+  if not queue.visited and not queue.full and call('EXISTS', queue.ready) == 1 then
     queue.due = 0
     return
   end

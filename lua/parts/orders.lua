@@ -1,6 +1,13 @@
--- orders.lua: the orders given to workers.
+-- orders.lua: the orders given to workers, and how many jobs of a queue may run at a time.
 --
 --   after pauses.lua, refusals.lua
+
+-- Notes how many jobs of each queue may be reserved at a time, for those with a limit.
+local function heed_limits(control, queues)
+  local fields = {}
+  for place, queue in ipairs(queues) do fields[place] = 'running:' .. queue.ready end
+  for place, most in ipairs(call('HMGET', control, unpack(fields))) do queues[place].most = tonumber(most or '') end
+end
 
 -- Reports the last order to restart and the paused queues to whoever reserves, and marks these queues as paused.
 local function heed_orders(turn, control, queues, sources)
@@ -23,8 +30,13 @@ local function read_orders(turn, control, cancelled, queues, sources)
   local done, problem = pcall(function()
     any_cancelled = call('ZCARD', cancelled) > 0
     turn.any_batch_cancelled = call('ZCARD', turn.cancelled_batches) > 0
-    if turn.limit > 0 then heed_orders(turn, control, queues, sources) end
+    if turn.limit > 0 then
+      heed_orders(turn, control, queues, sources)
+      heed_limits(control, queues)
+    end
   end)
+  -- What such a call settles may make room for other workers.
+  if turn.limit == 0 then pcall(heed_limits, control, queues) end
   if not done then
     turn.limit = 0
     skip(turn, {}, 0, problem)

@@ -23,6 +23,10 @@ local GIVEN_BACK, UNTIL_END = '"releases":', ',"ties":"ue'
 
 local function reserve(turn, queue, place)
   local ready, reserved, limit = queue.ready, queue.reserved, turn.limit - turn.taken
+  if queue.most then
+    limit = math.min(limit, queue.most - call('ZCARD', reserved))
+    if limit <= 0 then return end
+  end
   -- Removes nothing. But a replica refuses it, and must not answer that there are no jobs to a call that should be
   -- repeated. Besides, a full server lets a script add only after a command like this.
   if turn.settles_nothing then call('LPOP', ready, 0) end

@@ -82,6 +82,6 @@ end
 -- Delayed jobs, the very last first.
 local function sorted_back(key)
   return function(skipped)
-    return function(start, size) return call('ZREVRANGE', key, skipped + start, skipped + start + size - 1) end
+    return function(start, size) return call('ZRANGE', key, skipped + start, skipped + start + size - 1, 'REV') end
   end
 end

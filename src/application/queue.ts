@@ -19,9 +19,9 @@ import type { Delay, Duration } from '../job/duration';
 import type { Lock } from './lock';
 import type { Configuration } from './configuration/configuration';
 import type { Drivers, Connector } from '../connections/driver';
-import type { CancelOptions, CancelResult, RescheduleResult } from '../connections/contract';
+import type { CancelResult, RescheduleResult } from '../connections/contract';
 import type { PayloadCreator, JobRoute } from '../dispatch/job-encoder';
-import type { FindOptions, QueueConnection, ResultOptions } from '../dispatch/queue-connection';
+import type { CancelOptions, FindOptions, QueueConnection, ResultOptions } from '../dispatch/queue-connection';
 import type { FoundJob } from '../operations/found-job';
 import type { ResultOf } from '../job/job';
 import type { ErrorCallback } from './error-reports';
@@ -287,6 +287,13 @@ export class Queue extends HookFront {
   static readonly pausedQueues = ofDefault('pausedQueues');
   /** The paused queues of the default connection, and until when they are paused. */
   static readonly pauses = ofDefault('pauses');
+  /**
+   * Lets at most so many jobs of a queue run at a time, over all workers: `await Queue.limit('mail', { running: 10 })`. Kept in the
+   * store until it is changed; `undefined` removes it. It stops no job that runs.
+   */
+  static readonly limit = ofDefault('limit');
+  /** The queues of the default connection with a limit. */
+  static readonly limits = ofDefault('limits');
   /** One lane of a queue: `Queue.lane('sync', 'tenant-7').limit(10)`, `pause()`, `resume()`. */
   static readonly lane = ofDefault('lane');
   /** One page of the lanes of a queue. */

@@ -151,12 +151,24 @@ async function diagnoseFailed(manager: QueueManager, driver: Connection, subject
   return [warning(`${subject}, failed jobs`, message)];
 }
 
+/** Queues of which only so many jobs run at a time: else somebody looks for a worker that stands still. */
+async function diagnoseLimits({ control }: Connection, subject: string): Promise<Diagnosis[]> {
+  const limits = (await control?.limits?.()) ?? [];
+  if (limits.length === 0) return [];
+  const texts = limits.map(({ queue, running }) => `at most ${running} of ${queue}`);
+  const message = `${texts.join(', ')} run at a time. Workers of Laravel and of Onqueue 0.1.0 do not heed this.`;
+  return [ok(`${subject}, limits`, message)];
+}
+
 async function diagnoseConnection(manager: QueueManager, name: string, isProduction: boolean): Promise<Diagnosis[]> {
   const subject = `connection ${name}`;
   try {
     const driver = manager.driver(name);
     const lines = await driver.diagnose();
-    const many = await diagnoseFailed(manager, driver, subject);
+    const many = [
+      ...(await diagnoseFailed(manager, driver, subject)),
+      ...(driver.failover === undefined ? await diagnoseLimits(driver, subject) : []),
+    ];
     // Lines about the driver have its name as subject; lines about a setting of its store have the setting's.
     const isItself = (line: Diagnosis): boolean => [name, driver.driver].includes(line.subject);
     const own = lines.map((line) => ({ ...line, subject: isItself(line) ? subject : `${subject}, ${line.subject}` }));

@@ -15,7 +15,7 @@ import { listen } from './commands/listen';
 import { metrics } from './commands/metrics';
 import { migrate } from './commands/migrate';
 import { monitor } from './commands/monitor';
-import { clear, pause, resume, size } from './commands/queues';
+import { clear, limit, pause, resume, size } from './commands/queues';
 import { recount } from './commands/recount';
 import { scheduleList, schedulePause, scheduleResume, scheduleRun, scheduleTest } from './commands/schedules';
 import { work } from './commands/work';
@@ -26,7 +26,7 @@ import { Session, type Surroundings } from './session';
 
 /** In the order of the help. */
 const COMMANDS = [
-  ...[work, listen, restart, pause, resume],
+  ...[work, listen, restart, pause, resume, limit],
   ...[monitor, dashboard, size, lanes, metrics, jobs, inspect, workers, classes, cancel, reschedule, promote],
   ...[batches, batch, batchCancel, batchRetry],
   ...[scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleTest],

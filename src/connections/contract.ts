@@ -294,7 +294,7 @@ export interface ReserveReply {
   readonly setAside: readonly SetAside[];
   /**
    * Seconds until a delayed job or the end of a lease on one of the queues makes another look worthwhile; 0: more jobs are
-   * ready now; Infinity: nothing waits.
+   * ready now, and no limit of their queue keeps them; Infinity: nothing waits.
    */
   readonly nextIn: Seconds;
   /** The time by the store's clock when it answered. Absent if it has none, or does not tell. */
@@ -507,17 +507,6 @@ export type CancelResult = 'removed' | 'signalled' | 'marked' | 'unknown';
  */
 export type RescheduleResult = 'rescheduled' | 'ready' | 'running' | 'unknown';
 
-/** Options of a cancellation. */
-export interface CancelOptions {
-  /** The queue that the job must be in. By default all queues of the connection are searched. */
-  readonly queue?: string | undefined;
-  /**
-   * The reason, in one line of up to 255 characters. It is passed on to `signal.reason` of the running job, the `cancelled`
-   * hook and the log.
-   */
-  readonly reason?: string | undefined;
-}
-
 /** A queue from which nothing is taken. */
 export interface Pause {
   readonly queue: string;
@@ -528,6 +517,12 @@ export interface Pause {
 /** @param until Infinity: when it is resumed */
 export function pauseOf(queue: string, until: Milliseconds): Pause {
   return until === Infinity ? { queue } : { queue, until: Math.round(until) };
+}
+
+/** A queue of which only so many jobs run at a time, over all workers. */
+export interface RunningLimit {
+  readonly queue: string;
+  readonly running: number;
 }
 
 /** Orders that reach every worker through the store: cancel a job, pause a queue, restart. */
@@ -548,8 +543,6 @@ export interface Control {
    * Lets a delayed job become ready at another moment, in one step: after `delay`, or at `dueAt` if the driver has `moments`. If
    * that has passed, it goes to the tail of the ready jobs. Jobs in other states stay as they are. `debounced`: it waits under
    * a debounce key, and was never handed out, so only its key moves it; it stays too. Absent: delayed jobs cannot be moved.
-   *
-   * @param queue as for `cancel`
    */
   reschedule?(id: string, to: Pick<Entry, 'delay' | 'dueAt'>, queue?: string): Promise<RescheduleResult | 'debounced'>;
   /**
@@ -563,6 +556,13 @@ export interface Control {
   resume(queue: string): Promise<boolean>;
   /** The paused queues, sorted by name. */
   paused(): Promise<readonly Pause[]>;
+  /**
+   * From now on, no job of the queue is handed out while `running` or more of its jobs are reserved, by whomever. It is kept until it
+   * is changed, also if the queue is forgotten. Lowering it takes no job from its holder. `running` is at least 1; absent: any number.
+   */
+  limit?(queue: string, running?: number): Promise<void>;
+  /** The queues with a limit, sorted by name. It is there if `limit` is. */
+  limits?(): Promise<readonly RunningLimit[]>;
   /** Tells all workers of this store to finish their jobs and end, so that their processes restart. */
   restart(): Promise<void>;
 }

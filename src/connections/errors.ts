@@ -73,6 +73,7 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   lanes: 'keep lanes',
   control: 'cancel jobs, pause queues or restart workers',
   reschedule: 'move delayed jobs to another moment',
+  limits: 'limit how many jobs of a queue run at a time',
   records: 'keep records',
   recordWake: 'wake those who wait for a record',
   transactions: 'push within a transaction of yours',

@@ -226,6 +226,13 @@ export const invalidCancelReason = defineError('E_INVALID_CANCEL_REASON', (reaso
   facts: { reason, longest },
 }));
 
+export const invalidLimit = defineError('E_INVALID_LIMIT', (queue: string, limit: unknown) => ({
+  message:
+    `${valueText(limit)} is not a limit of the queue '${queue}'. Give { running: 5 }, where running is how many of its jobs may run at a ` +
+    'time, at least 1; undefined removes the limit. To hand out nothing, pause the queue.',
+  facts: { queue, limit },
+}));
+
 export const debouncedJob = defineError('E_DEBOUNCED', (id: string) => ({
   message:
     `The job ${id} is debounced, so it cannot wait until another moment: the next dispatch with its key would not find it. ` +

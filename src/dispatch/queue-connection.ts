@@ -6,12 +6,12 @@ import { invalidDuration } from '../job/errors';
 import type { ResultOf } from '../job/job';
 import { checkQueueName } from '../job/option-kinds';
 import type {
-  CancelOptions,
   CancelResult,
   Connection,
   Control,
   Counts,
   Entry,
+  RunningLimit,
   RescheduleResult,
 } from '../connections/contract';
 import { entriesFor } from '../connections/entries';
@@ -23,7 +23,7 @@ import { findJob, listJobs, type FoundJob, type JobPage, type ListOptions } from
 import { awaitResult } from '../operations/results';
 import { takeSnapshot, type Snapshot, type SnapshotOptions } from '../operations/snapshot';
 import { listWorkers, type RunningWorker } from '../operations/worker-record';
-import { debouncedJob, invalidCancelReason, invalidJobId } from './errors';
+import { debouncedJob, invalidCancelReason, invalidJobId, invalidLimit } from './errors';
 import type { JobEncoder, EncodedJob } from './job-encoder';
 import type { DispatchApplication } from './dispatch-application';
 import { listLanes, QueueLane, type LaneList, type LaneListOptions } from './queue-lane';
@@ -168,6 +168,17 @@ const ONE_AT_A_TIME = 'name one queue at a time';
 export interface PauseOptions {
   /** How long, more than 0: seconds, or a text with a unit. Default: until the queue is resumed. */
   readonly for?: Duration | undefined;
+}
+
+/** Options of a cancellation. */
+export interface CancelOptions {
+  /** The queue that the job must be in. By default all queues of the connection are searched. */
+  readonly queue?: string | undefined;
+  /**
+   * The reason, in one line of up to 255 characters. It is passed on to `signal.reason` of the running job, the `cancelled`
+   * hook and the log.
+   */
+  readonly reason?: string | undefined;
 }
 
 export interface FindOptions {
@@ -455,6 +466,29 @@ export class QueueConnection extends QueuePusher {
   async lanes(queue: string = this.defaultQueue, options: LaneListOptions = {}): Promise<LaneList> {
     checkQueueName(queue, 'queue of lanes()', ONE_AT_A_TIME);
     return listLanes(this.#driver(), queue, options);
+  }
+
+  /**
+   * Lets at most `running` jobs of a queue run at a time, over all workers of the store; the others wait. Kept in the store until
+   * it is changed; `undefined` removes it. It stops no job that runs. How many jobs one worker runs is its `concurrency`.
+   *
+   * @throws E_INVALID_QUEUE_NAME, E_INVALID_LIMIT, CapabilityError
+   */
+  async limit(queue: string, limit: { readonly running: number } | undefined): Promise<void> {
+    checkQueueName(queue, 'queue of limit()', ONE_AT_A_TIME);
+    const running: unknown = limit === undefined ? undefined : (limit as typeof limit | null)?.running;
+    if (limit !== undefined && !(Number.isSafeInteger(running) && (running as number) >= 1))
+      throw invalidLimit(queue, limit);
+    const { control, name, driver } = this.#driver();
+    if (control?.limit === undefined) throw new CapabilityError(name, driver, 'limits');
+    await control.limit(queue, limit?.running);
+  }
+
+  /** The queues with a limit, sorted by name. @throws CapabilityError */
+  async limits(): Promise<readonly RunningLimit[]> {
+    const { control, name, driver } = this.#driver();
+    if (control?.limits === undefined) throw new CapabilityError(name, driver, 'limits');
+    return control.limits();
   }
 
   /**

@@ -37,6 +37,8 @@ export interface QueueSnapshot {
   readonly isPaused: boolean;
   /** When the pause ends, by the store's clock. Undefined if it is not paused, or until it is resumed. */
   readonly pausedUntil: Date | undefined;
+  /** How many of its jobs may run at a time, over all workers. Undefined if it has no limit. */
+  readonly limit: number | undefined;
 }
 
 export interface Snapshot {
@@ -72,7 +74,9 @@ export async function takeSnapshot(
   const { capabilities, control, name } = connection;
   const now = (await connection.now?.()) ?? application.clock.now();
   const pauses = new Map((await control?.paused())?.map(({ queue, until }) => [queue, until]));
-  const all = [...new Set(named ?? [own, ...(await connection.queues.names()), ...pauses.keys()])].toSorted();
+  const limits = new Map((await control?.limits?.())?.map(({ queue, running }) => [queue, running]));
+  const ofOrders = [...pauses.keys(), ...limits.keys()];
+  const all = [...new Set(named ?? [own, ...(await connection.queues.names()), ...ofOrders])].toSorted();
   const operations = application.operationsOf(connection);
   const isCounted = operations !== undefined && application.configuration.metrics !== false;
   const figures = isCounted ? await readFigures(name, operations, application.clock, { within: RECENT }) : undefined;
@@ -93,6 +97,7 @@ export async function takeSnapshot(
       failures: recent?.failed,
       isPaused: pauses.has(queue),
       pausedUntil: until === undefined ? undefined : new Date(until),
+      limit: limits.get(queue),
     };
   };
   const shown = all.slice(0, MOST_QUEUES);

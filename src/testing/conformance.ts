@@ -13,6 +13,7 @@ import { delayCases } from './conformance/delay-cases';
 import { failedCases } from './conformance/failed-cases';
 import type { CaseDefinition, ConformanceCase, ConformanceHarness } from './conformance/harness';
 import { laneCases } from './conformance/lane-cases';
+import { limitCases } from './conformance/limit-cases';
 import { operationCases } from './conformance/operation-cases';
 import { payloadCases } from './conformance/payload-cases';
 import { recordCases } from './conformance/record-cases';
@@ -46,6 +47,7 @@ export function conformance(
     ...batchCases,
     ...laneCases,
     ...controlCases,
+    ...limitCases,
     ...payloadCases,
     ...failedCases,
     ...operationCases,
@@ -57,7 +59,11 @@ export function conformance(
     .map(({ name, requires, run }) => ({ name, requires, run: () => runIn(open, run) }));
 }
 
-const PART_OF: { readonly [K in Capability]?: Capability } = { recordWake: 'records', reschedule: 'control' };
+const PART_OF: { readonly [K in Capability]?: Capability } = {
+  recordWake: 'records',
+  reschedule: 'control',
+  limits: 'control',
+};
 
 async function runIn(open: () => Promise<ConformanceHarness>, run: CaseDefinition['run']): Promise<void> {
   const harness = await open();

@@ -196,6 +196,66 @@ describe('moving a delayed job', () => {
   });
 });
 
+describe('limiting a queue', () => {
+  it('lets all workers together run no more of its jobs than that', async () => {
+    const { manager, main, clock } = given();
+    let [running, most, ended] = [0, 0, 0];
+    run = async () => {
+      most = Math.max(most, (running += 1));
+      await Promise.resolve();
+      running -= 1;
+      ended += 1;
+    };
+    for (let at = 0; at < 20; at += 1) await main.push(new Export());
+    await Queue.limit('usual', { running: 3 });
+    expect(await Queue.limits()).toEqual([{ queue: 'usual', running: 3 }]);
+    const workers = [new Worker({ concurrency: 5 }, manager), new Worker({ concurrency: 5 }, manager)];
+    const runs = workers.map((worker) => worker.run());
+    await until(clock, () => ended === 20);
+
+    expect(most).toBeLessThanOrEqual(3);
+    for (const worker of workers) await worker.stop();
+    await Promise.all(runs);
+    await Queue.limit('usual', undefined);
+    expect(await Queue.limits()).toEqual([]);
+  });
+
+  it('is shown by a snapshot, also of a queue without jobs', async () => {
+    given();
+    await Queue.limit('reports', { running: 5 });
+
+    const { queues } = await Queue.snapshot();
+
+    expect(queues.map(({ queue, limit }) => [queue, limit])).toEqual([
+      ['reports', 5],
+      ['usual', undefined],
+    ]);
+  });
+
+  it.each([[{ running: 0 }], [{ running: -1 }], [{ running: 1.5 }], [{ running: '5' }], [{}], [null], [5]])(
+    'refuses the limit %j, and says how to stop a queue',
+    async (limit) => {
+      given();
+
+      await expect(Queue.limit('usual', limit as { running: number })).rejects.toMatchObject({
+        code: 'E_INVALID_LIMIT',
+        message: expect.stringContaining('pause the queue'),
+        facts: { queue: 'usual', limit },
+      });
+      expect(await Queue.limits()).toEqual([]);
+    },
+  );
+
+  it('is refused for an invalid queue, and by a store that keeps no limits', async () => {
+    const { manager } = given();
+
+    await expect(Queue.limit('a,b', { running: 1 })).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
+    const refusal = { code: 'E_CAPABILITY', facts: { capability: 'limits', drivers: ['redis', 'database', 'memory'] } };
+    await expect(manager.connection('sync').limit('usual', { running: 1 })).rejects.toMatchObject(refusal);
+    await expect(manager.connection('sync').limits()).rejects.toMatchObject(refusal);
+  });
+});
+
 describe('pausing a queue', () => {
   it('keeps its jobs from workers until it is resumed, and tells whether anything changed', async () => {
     const { manager, main } = given();

@@ -170,6 +170,7 @@ describe('any command', () => {
     ['promote', '1'],
     ['pause'],
     ['resume'],
+    ['limit', '--running=5'],
     ['restart'],
   ])('warns in %s that the store in memory is not shared with other processes', async (...line) => {
     const { stderr } = await kit.run(...line);

@@ -28,6 +28,8 @@ const LINES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   forget: [[ID, 'x'], [ID, '--dry-run'], ['--name=None']],
   inspect: [[ID], ['x']],
   jobs: [[], ['default', '--state=failed']],
+  lanes: [[]],
+  limit: [['--running=5'], ['--queue=a,b', '--none'], []],
   metrics: [[]],
   migrate: [[], ['--print']],
   monitor: [[]],

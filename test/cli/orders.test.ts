@@ -82,6 +82,45 @@ describe('promote', () => {
   });
 });
 
+describe('limit', () => {
+  it('limits queues, lists the limits, and removes them', async () => {
+    await kit.push('reports', 'A');
+
+    const { stdout, stderr, code } = await kit.run('limit', '--queue=reports,default', '--running=5');
+    expect([stdout, stderr.includes('never had a job'), code]).toEqual([
+      'At most 5 jobs of reports at a time.\nAt most 5 jobs of default at a time.\n',
+      false,
+      0,
+    ]);
+    expect((await kit.run('limit')).stdout).toMatch(/reports +5 running/);
+    expect((await kit.run('size')).stdout).toMatch(/^queue +ready +delayed +reserved +failed +at most$/m);
+    const sizes = JSON.parse((await kit.run('size', '--json')).stdout) as unknown;
+    expect(sizes).toEqual([
+      expect.objectContaining({ queue: 'default', limit: 5, paused: false }),
+      expect.objectContaining({ queue: 'reports', limit: 5, paused: false }),
+    ]);
+    expect((await kit.run('check')).stdout).toContain('at most 5 of default, at most 5 of reports run at a time');
+
+    expect((await kit.run('limit', '--queue=reports', '--none')).stdout).toBe('reports has no limit.\n');
+    expect(await kit.store.control.limits!()).toEqual([{ queue: 'default', running: 5 }]);
+    expect((await kit.run('limit', '--queue=reports')).stdout).toBe('No queue of memory has a limit.\n');
+  });
+
+  it('names a queue that was never used, and the command that undoes it', async () => {
+    await kit.push('reports', 'A');
+
+    const { stderr } = await kit.run('limit', '--queue=report', '--running=5');
+
+    expect(stderr).toContain('it is limited all the same. Did you mean reports?');
+    expect(stderr).toContain('onqueue limit memory --queue=report --none');
+  });
+
+  it.each([[['--running=0']], [['--running=many']], [['--running=5', '--none']]])('refuses %j', async (flags) => {
+    expect((await kit.run('limit', ...flags)).code).toBe(2);
+    expect(await kit.store.control.limits!()).toEqual([]);
+  });
+});
+
 describe('cancel', () => {
   it('removes waiting jobs, and reports each', async () => {
     await kit.push('default', 'A');

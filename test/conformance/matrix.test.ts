@@ -38,6 +38,8 @@ const MEANINGS: Readonly<Record<Capability, string>> = {
   lanes: '`lanes`: there are [lanes](lanes.md)',
   control: '`control`: jobs can be cancelled, queues paused, workers restarted',
   reschedule: '`control.reschedule`: delayed jobs can be moved to another moment',
+  limits:
+    '`control.limit`: only so many jobs of a queue [run at a time](limits.md#at-most-5-reports-at-a-time-over-all-servers)',
   records: '`records`: schedules, histories and figures are kept',
   recordWake: '`records.wake`: a wait for a [result](results.md) is woken',
   transactions: '`within`: jobs can be pushed within a transaction of yours',

@@ -124,6 +124,22 @@ describe('the page of a queue', () => {
     await panel.post('resume-queue', fields);
   });
 
+  it('limits how many of its jobs run at a time, and removes the limit', async () => {
+    const fields = { connection: 'memory', queue: 'media', back: 'queue?queue=media' };
+    const asked = await panel.post('limit-queue', fields);
+    expect(asked.text).toMatch(/<form method="post" action="limit-queue">.*name="running" min="1".*<\/form>/s);
+
+    await panel.post('limit-queue', { ...fields, confirmed: 'yes', running: '4' });
+    expect((await panel.get('queue?connection=memory&queue=media')).text).toContain('Running, at most 4');
+    expect((await panel.get('')).text).toContain('at most 4');
+    expect((await panel.post('limit-queue', fields)).text).toContain('value="4"');
+    await panel.post('limit-queue', { ...fields, confirmed: 'yes', running: '0' });
+    expect(await world.manager.connection().limits()).toEqual([{ queue: 'media', running: 4 }]);
+
+    await panel.post('limit-queue', { ...fields, confirmed: 'yes', running: '' });
+    expect(await world.manager.connection().limits()).toEqual([]);
+  });
+
   it('shows a queue of any name', async () => {
     const { status, text } = await panel.get(`queue?connection=memory&queue=${encodeURIComponent(QUEUES.strange)}`);
 

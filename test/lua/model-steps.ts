@@ -108,6 +108,7 @@ export type Step =
       readonly queue: string | undefined;
     }
   | { readonly do: 'pause' | 'resume'; readonly queue: string }
+  | { readonly do: 'limit'; readonly queue: string; readonly running: number | undefined }
   | { readonly do: 'restart' }
   | {
       readonly do: 'settle';
@@ -198,6 +199,10 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
       }),
     },
     { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('pause' as const, 'resume' as const), queue }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ do: fc.constant('limit' as const), queue, running: fc.constantFrom(1, 2, undefined) }),
+    },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
     {
       weight: 3,

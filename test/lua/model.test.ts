@@ -62,7 +62,11 @@ class Actor {
       }
       case 'reserve': {
         const { queues, limit, lease } = step;
+        const before = await this.#reserved();
         const reply = await reserveFrom(connection, { queues, limit, lease });
+        const after = await this.#reserved();
+        for (const { queue, running } of await connection.control!.limits!())
+          expect(after.get(queue) ?? 0).toBeLessThanOrEqual(Math.max(running, before.get(queue) ?? 0));
         const { reservations, setAside, nextIn, paused, restart } = reply;
         this.#reservations.push(...reservations);
         const shown = reservations.map(({ queue, payload, counters, cancelled = false }) => [
@@ -111,6 +115,8 @@ class Actor {
         return connection.control!.cancel(`job-${step.job}`, step.queue);
       case 'reschedule':
         return connection.control!.reschedule!(`job-${step.job}`, { delay: step.delay }, step.queue);
+      case 'limit':
+        return connection.control!.limit!(step.queue, step.running);
       case 'pause':
       case 'resume':
         return connection.control![step.do](step.queue);
@@ -144,6 +150,13 @@ class Actor {
     }
   }
 
+  /** How many jobs of each queue run. */
+  async #reserved(): Promise<ReadonlyMap<string, number>> {
+    const counts = new Map<string, number>();
+    for (const queue of QUEUES) counts.set(queue, (await this.#connection.queues.counts(queue)).reserved);
+    return counts;
+  }
+
   async state(): Promise<unknown> {
     const moment = this.#start;
     const states: unknown[] = [];
@@ -168,7 +181,8 @@ class Actor {
       counts,
       [createdAt, cancelledAt, finishedAt, openUntil].map(since),
     ]);
-    return [states, failed, await this.#connection.control!.paused(), await this.#holders(), batches];
+    const { control } = this.#connection;
+    return [states, failed, await control!.paused(), await control!.limits!(), await this.#holders(), batches];
   }
 
   #withNext(settlement: Settlement, next: readonly Following[]): Settlement {

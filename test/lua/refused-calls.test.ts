@@ -267,6 +267,11 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
       },
     };
   },
+  async limit() {
+    await world.push([probe('a')]);
+    const keys = keysOf('client', 'control', 'ready', 'notify');
+    return { stay: ['a'], act: () => run('limit', keys, [world.nextSequence(), 5]) };
+  },
   async 'pause, resume'() {
     await world.push([probe('a')]);
     return {

@@ -82,6 +82,7 @@ describe('the metrics of jobs', () => {
         oldestWait: 0.5,
         isPaused: false,
         pausedUntil: undefined,
+        limit: undefined,
       };
       const queues = [{ queue, rate: 0, failures: 0, ...snapshot }];
       const text = prometheusText(

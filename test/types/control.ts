@@ -7,6 +7,7 @@ import {
   type JobFailedError,
   type JobPage,
   Queue,
+  type RunningLimit,
   type QueueSnapshot,
   type RunningWorker,
   type Snapshot,
@@ -32,6 +33,12 @@ export const promoted: Promise<'ready' | 'running' | 'unknown'>[] = [
   Queue.promote('1'),
   Queue.connection('redis').promote('1', { queue: 'mail' }),
 ];
+export const limited: Promise<void>[] = [
+  Queue.limit('mail', { running: 5 }),
+  Queue.limit('mail', undefined),
+  Queue.connection('redis').limit('mail', { running: 1 }),
+];
+export const limits: Promise<readonly RunningLimit[]>[] = [Queue.limits(), Queue.connection('redis').limits()];
 export const changed: Promise<boolean>[] = [Queue.pause(), Queue.pause('mail'), Queue.resume('mail')];
 export const isPaused: Promise<boolean>[] = [Queue.isPaused(), Queue.isPaused('mail')];
 export const paused: Promise<string[]> = Queue.pausedQueues();
@@ -43,6 +50,12 @@ export const own: Pick<Control, 'cancel'> = { cancel: async () => 'unknown' };
 
 // @ts-expect-error -- a dispatch is not an id before it is awaited
 void Queue.cancel(Export.dispatch());
+
+// @ts-expect-error -- which limit it is stands before the number
+void Queue.limit('mail', 5);
+
+// @ts-expect-error -- undefined removes a limit, and nothing else
+void Queue.limit('mail');
 
 // @ts-expect-error -- when is needed
 void Queue.reschedule('1');

@@ -1,15 +1,15 @@
-/** `size`, `clear`, `pause` and `resume`: how many jobs queues hold, and whether workers may take them. */
+/** `size`, `clear`, `pause`, `resume` and `limit`: how many jobs queues hold, and whether and how many of them workers may take. */
 import { nearest, oneLine } from '../../base/text';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import { defineCommand } from '../command';
-import { FORCE, names, on, time } from '../flags';
+import { count, FORCE, names, on, time } from '../flags';
 import { CONNECTION_WORD, openNamed } from '../named-queues';
 import { counted } from '../output';
 import { fromLeft, showingProgress } from '../progress';
 
 export const size = defineCommand({
   name: 'size',
-  summary: 'show the sizes of the queues, and which are paused',
+  summary: 'show the sizes of the queues, and which are paused or limited',
   examples: [
     ['onqueue size', 'all queues of the default connection'],
     ['onqueue size --queue=high,default', 'two queues'],
@@ -19,25 +19,34 @@ export const size = defineCommand({
   flags: { queue: names('queues to show, such as high,default (default: all that were ever used)') },
   async run(call) {
     const { manager, connection, driver, queues } = await openNamed(call);
-    const count = async (queue: string) => {
+    const sizeOf = async (queue: string) => {
       const { ready, delayed, reserved } = await connection.counts(queue);
       const failed = (await (manager.failed.storeFor(driver) ?? driver.buried)?.count(queue)) ?? 0;
       return { queue, ready, delayed, reserved, failed };
     };
     // Counts first: if the store is unreachable, the error should say that nothing was counted.
-    const counts = await Promise.all((queues.length > 0 ? queues : [connection.defaultQueue]).map(count));
+    const counts = await Promise.all((queues.length > 0 ? queues : [connection.defaultQueue]).map(sizeOf));
     const pauses = driver.control ? await connection.pauses() : [];
     const paused = new Map(pauses.map(({ queue, until }) => [queue, until?.toISOString()]));
+    const limits = new Map(
+      driver.control?.limits && (await connection.limits()).map(({ queue, running }) => [queue, running]),
+    );
     if (queues.length === 0) {
-      const others = new Set([...(await driver.queues.names()), ...paused.keys()]);
+      const others = new Set([...(await driver.queues.names()), ...paused.keys(), ...limits.keys()]);
       others.delete(connection.defaultQueue);
-      counts.push(...(await Promise.all([...others].map(count))));
+      counts.push(...(await Promise.all([...others].map(sizeOf))));
       counts.sort((a, b) => (a.queue < b.queue ? -1 : 1));
     }
     const { exactCounts } = driver.capabilities;
     const sizes = counts.map((each) => {
       const until = paused.get(each.queue);
-      return { ...each, paused: paused.has(each.queue), ...(until !== undefined && { until }) };
+      const limit = limits.get(each.queue);
+      return {
+        ...each,
+        paused: paused.has(each.queue),
+        ...(until !== undefined && { until }),
+        ...(limit !== undefined && { limit }),
+      };
     });
     call.output.result(exactCounts ? sizes : sizes.map((each) => ({ ...each, approximate: true })));
     if (!exactCounts && !call.output.isJson) {
@@ -45,10 +54,16 @@ export const size = defineCommand({
         `The numbers of ready, delayed and reserved jobs are estimates by ${driver.driver}, some minutes old.`,
       );
     }
-    const headings = ['queue', 'ready', 'delayed', 'reserved', 'failed', ...(paused.size > 0 ? ['paused'] : [])];
-    const rows = sizes.map(({ until, ...each }) =>
-      Object.values({ ...each, paused: until === undefined ? (each.paused ? 'yes' : '') : `until ${until}` }),
-    );
+    const isAnyPaused = paused.size > 0;
+    const isAnyLimited = limits.size > 0;
+    const headings = ['queue', 'ready', 'delayed', 'reserved', 'failed'];
+    if (isAnyPaused) headings.push('paused');
+    if (isAnyLimited) headings.push('at most');
+    const rows = sizes.map(({ until, limit, paused: isPaused, ...each }) => [
+      ...Object.values(each),
+      ...(isAnyPaused ? [until === undefined ? (isPaused ? 'yes' : '') : `until ${until}`] : []),
+      ...(isAnyLimited ? [limit === undefined ? '' : `${limit} running`] : []),
+    ]);
     call.output.list(headings, rows);
   },
 });
@@ -125,7 +140,7 @@ export const pause = defineCommand({
       const until = (await connection.pauses()).find((each) => each.queue === queue)?.until?.toISOString();
       paused.push({ connection: connection.name, queue, paused: true, changed, ...(until !== undefined && { until }) });
       call.output.line(pausedLine(queue, changed, until));
-      const remark = unusedRemark(connection, queue, used);
+      const remark = unusedRemark(connection, queue, used, PAUSED);
       if (remark !== undefined) call.output.note(remark);
     }
     call.output.result(paused);
@@ -162,16 +177,71 @@ export const resume = defineCommand({
   },
 });
 
+export const limit = defineCommand({
+  name: 'limit',
+  summary: 'let only so many jobs of queues run at a time, over all workers',
+  description:
+    'The others wait. It applies to workers on all machines, including those started later, until it is changed; --none removes ' +
+    'it. Running jobs go on. Without --running and --none, it lists the limits.',
+  examples: [
+    ['onqueue limit --queue=reports --running=5', 'at most 5 reports at a time'],
+    ['onqueue limit --queue=reports --none', 'any number again'],
+    ['onqueue limit redis --queue=reports --running=5', 'on another connection; also written redis:reports'],
+    ['onqueue limit', 'list the limits of the default connection'],
+  ],
+  words: CONNECTION_WORD,
+  flags: {
+    queue: names("queues to limit, such as high,default (default: the connection's default queue)"),
+    running: count('<count>', 'how many jobs of each queue may run at a time', 1),
+    none: on('remove the limit', { conflicts: 'running' }),
+  },
+  async run(call) {
+    const { flags, output } = call;
+    const { connection, driver, queues, queuesOrOwn } = await openNamed(call);
+    const { running } = flags;
+    if (running === undefined && flags.none !== true) {
+      const limits = (await connection.limits()).filter(({ queue }) => queues.length === 0 || queues.includes(queue));
+      output.result(limits);
+      if (limits.length === 0) return output.line(`No queue of ${connection.name} has a limit.`);
+      return output.list(
+        ['queue', 'at most'],
+        limits.map(({ queue, running: most }) => [queue, `${most} running`]),
+      );
+    }
+    const used = await driver.queues.names();
+    for (const queue of queuesOrOwn) {
+      await connection.limit(queue, running === undefined ? undefined : { running });
+      output.line(
+        running === undefined ? `${queue} has no limit.` : `At most ${counted(running, 'job')} of ${queue} at a time.`,
+      );
+      const remark = running === undefined ? undefined : unusedRemark(connection, queue, used, LIMITED);
+      if (remark !== undefined) output.note(remark);
+    }
+    output.result(queuesOrOwn.map((queue) => ({ connection: connection.name, queue, running: running ?? null })));
+  },
+});
+
 function pausedLine(queue: string, changed: boolean, until: string | undefined): string {
   if (until === undefined) return changed ? `Paused ${queue}.` : `${queue} was already paused.`;
   return changed ? `Paused ${queue} until ${until}.` : `${queue} was already paused; it now is until ${until}.`;
 }
 
-// A mistyped name would pause nothing, without anybody noticing.
-function unusedRemark(connection: QueueConnection, queue: string, used: readonly string[]): string | undefined {
+/** What was done to a queue, and the command that undoes it. */
+type Done = readonly [what: string, undo: (queue: string) => string];
+
+const PAUSED: Done = ['paused', (queue) => `resume ${queue}`];
+const LIMITED: Done = ['limited', (queue) => `limit ${queue} --none`];
+
+// A mistyped name would pause or limit nothing, without anybody noticing.
+function unusedRemark(
+  connection: QueueConnection,
+  queue: string,
+  used: readonly string[],
+  [what, undo]: Done,
+): string | undefined {
   if (queue === connection.defaultQueue || used.includes(queue)) return undefined;
   const [meant] = nearest(queue, used);
-  const question =
-    meant === undefined ? '' : ` Did you mean ${meant}? To undo: onqueue resume ${connection.name} --queue=${queue}`;
-  return `The queue ${queue} of ${connection.name} has never had a job, as far as is known; it is paused all the same.${question}`;
+  const undoing = `onqueue ${undo(`${connection.name} --queue=${queue}`)}`;
+  const question = meant === undefined ? '' : ` Did you mean ${meant}? To undo: ${undoing}`;
+  return `The queue ${queue} of ${connection.name} has never had a job, as far as is known; it is ${what} all the same.${question}`;
 }

@@ -125,6 +125,8 @@ export class MemoryConnection extends StoreConnection implements Connection {
     pause: async (queue, seconds) => this.#store.pause(queue, seconds),
     resume: async (queue) => this.#store.resume(queue),
     paused: async () => this.#store.paused,
+    limit: async (queue, running) => this.#store.limit(queue, running),
+    limits: async () => this.#store.limits,
     restart: async () => this.#store.restart(),
   });
 

@@ -201,9 +201,9 @@ export class MemoryQueue {
     return true;
   }
 
-  /** The moment when another look is worthwhile. −Infinity: there are ready jobs now. */
-  get nextAt(): Seconds {
-    if (this.#ready.size > 0) return -Infinity;
+  /** The moment when another look is worthwhile. −Infinity: there are ready jobs now. @param isFull they may not run yet */
+  nextAt(isFull: boolean): Seconds {
+    if (!isFull && this.#ready.size > 0) return -Infinity;
     return Math.min(this.#delayed.first()?.score ?? Infinity, this.#reserved.first()?.score ?? Infinity);
   }
 

@@ -25,6 +25,7 @@ import {
   type Wanted,
   type CancelResult,
   type Pause,
+  type RunningLimit,
 } from '../contract';
 import { Recent } from '../../base/collections';
 import { batchEnded, DuplicatePayloadError } from '../errors';
@@ -65,6 +66,8 @@ export class MemoryStore {
   readonly records: MemoryRecordStore;
   /** When the pause of each queue ends; Infinity: when it is resumed. */
   readonly #pauses = new Map<string, Milliseconds>();
+  /** How many jobs of a queue may be reserved at a time. */
+  readonly #limits = new Map<string, number>();
   readonly #name: string;
   readonly #queues = new Recent<string, MemoryQueue>(MOST_EMPTY, (queue) => queue.isEmpty);
   #restart: string | undefined;
@@ -182,7 +185,7 @@ export class MemoryStore {
       for (const text of queue.reclaim(now, reclaimed)) this.unique.retake(text, this.clock.now());
       if (this.#isPaused(name)) continue;
       const taken = queue.take({
-        limit: limit - reservations.length,
+        limit: Math.min(limit - reservations.length, this.#room(name)),
         leaseEnd: this.#in(lease),
         budget: moved,
         setAside: (payload) => void setAside.push(this.#setAside(name, payload)),
@@ -324,6 +327,22 @@ export class MemoryStore {
     return [...this.#pauses.keys()].toSorted().map((queue) => pauseOf(queue, this.#pauses.get(queue)!));
   }
 
+  limit(queue: string, running: number | undefined): void {
+    if (running === undefined) this.#limits.delete(queue);
+    else this.#limits.set(queue, running);
+    this.changed();
+  }
+
+  get limits(): readonly RunningLimit[] {
+    return [...this.#limits.keys()].toSorted().map((queue) => ({ queue, running: this.#limits.get(queue)! }));
+  }
+
+  /** How many more jobs of the queue may be handed out. */
+  #room(queue: string): number {
+    const most = this.#limits.get(queue);
+    return most === undefined ? Infinity : most - this.queue(queue).counts.reserved;
+  }
+
   restart(): void {
     this.#restart = uuidv7();
   }
@@ -346,7 +365,7 @@ export class MemoryStore {
   /** Seconds until one of the queues has a job; 0: now. */
   nextIn(queues: readonly string[]): Seconds {
     const moments = queues.map((name) =>
-      this.#isPaused(name) ? this.#pauses.get(name)! / 1000 : this.queue(name).nextAt,
+      this.#isPaused(name) ? this.#pauses.get(name)! / 1000 : this.queue(name).nextAt(this.#room(name) <= 0),
     );
     const next = Math.min(...moments, Infinity);
     return Math.max(toMicroseconds(next - this.#in(0)), 0);

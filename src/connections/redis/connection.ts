@@ -275,7 +275,8 @@ export class RedisConnection extends StoreConnection implements Connection {
     await caller.command('hdel', [control, `paused:${ready}`, `until:${ready}`], patience);
     await caller.command('hdel', [lanes, `#${ready}`], patience);
     await caller.command('unlink', [notify], patience);
-    await cluster?.ordered.remove(queue, async () => true);
+    const isLimited = async () => (await caller.command('hget', [control, `running:${ready}`], patience)) !== null;
+    await cluster?.ordered.remove(queue, async () => !(await isLimited()));
     return true;
   }
 

@@ -22,6 +22,7 @@ import {
   type LaneState,
   type LaneStore,
   type Pause,
+  type RunningLimit,
 } from '../contract';
 import { TIES, type QueueKeys } from './keys';
 import { whenOf } from './lane';
@@ -45,6 +46,11 @@ const MOST_SEARCHES = 100;
 const MOST_DELAYED_SEARCHES = 1000;
 /** A job may go back to the delayed ones after they were searched. */
 const MOST_MOVES = 3;
+
+/** What the field of a limit begins with. */
+const RUNNING = 'running:';
+
+type Order = readonly [key: string, field: string, value: Buffer, orders: Readonly<Record<string, Buffer>>];
 
 export class RedisControl extends RedisPart implements Control {
   readonly #time: () => Promise<Milliseconds>;
@@ -197,21 +203,33 @@ export class RedisControl extends RedisPart implements Control {
     return String(word) === 'resumed';
   }
 
+  async limit(queue: string, running = 0): Promise<void> {
+    await this.store.cluster?.ordered.add(queue);
+    await this.store.recorded.ask(queue, {
+      script: 'limit',
+      keys: ['control', 'ready', 'notify'],
+      args: [running],
+      consequence: `the limit of queue '${queue}' was not changed`,
+    });
+  }
+
+  async limits(): Promise<readonly RunningLimit[]> {
+    const limits: RunningLimit[] = [];
+    for (const [, field, running] of await this.#orders('the limits of queues were not read')) {
+      if (!field.startsWith(RUNNING)) continue;
+      limits.push({ queue: this.store.keys.queueOf(field.slice(RUNNING.length)), running: Number(running) });
+    }
+    return limits.toSorted((a, b) => (a.queue < b.queue ? -1 : 1));
+  }
+
   async paused(): Promise<readonly Pause[]> {
     const pauses: Pause[] = [];
     const controlOf = new Map<string, string>();
-    for (const key of await this.#controls()) {
-      // ioredis returns an object for this command only.
-      const orders = (await this.#command('hgetall', [key], 'the paused queues were not read')) as Record<
-        string,
-        Buffer
-      >;
-      for (const [field, name] of Object.entries(orders)) {
-        if (!field.startsWith('paused:')) continue;
-        const end = orders[field.replace('paused:', 'until:')];
-        pauses.push(pauseOf(String(name), end === undefined ? Infinity : Number(end) * 1000));
-        controlOf.set(String(name), key);
-      }
+    for (const [key, field, name, orders] of await this.#orders('the paused queues were not read')) {
+      if (!field.startsWith('paused:')) continue;
+      const end = orders[field.replace('paused:', 'until:')];
+      pauses.push(pauseOf(String(name), end === undefined ? Infinity : Number(end) * 1000));
+      controlOf.set(String(name), key);
     }
     // Usually no pause has an end, and no further call is needed.
     const now = pauses.some(({ until }) => until !== undefined) ? await this.#time() : 0;
@@ -236,6 +254,17 @@ export class RedisControl extends RedisPart implements Control {
     for (const key of await this.#controls()) {
       await this.#command('hset', [key, 'restart', token], 'not all workers were told to restart');
     }
+  }
+
+  /** The fields of all hashes of orders, each with its hash. */
+  async #orders(consequence: string): Promise<readonly Order[]> {
+    const all: Order[] = [];
+    for (const key of await this.#controls()) {
+      // ioredis returns an object for this command only.
+      const orders = (await this.#command('hgetall', [key], consequence)) as Readonly<Record<string, Buffer>>;
+      for (const [field, value] of Object.entries(orders)) all.push([key, field, value, orders]);
+    }
+    return all;
   }
 
   async #controls(): Promise<readonly string[]> {

@@ -19,6 +19,7 @@ const ANSWERS = {
   prune: ['pruned'],
   cancel: ['removed', 'signalled', 'marked', 'unseen', 'unknown'],
   reschedule: ['rescheduled', 'ready', 'debounced', 'unseen', 'unknown'],
+  limit: ['limited'],
   pause: ['paused', 'unchanged'],
   resume: ['resumed', 'unchanged'],
   'tidy-pauses': ['tidied'],

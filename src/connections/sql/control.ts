@@ -7,6 +7,7 @@ import {
   type Control,
   type Entry,
   type Pause,
+  type RunningLimit,
   type RescheduleResult,
   type Reservation,
 } from '../contract';
@@ -97,6 +98,26 @@ export class SqlControl extends StorePart implements Control {
     );
     this.wrote(queue);
     return wasPaused;
+  }
+
+  async limit(queue: string, running?: number): Promise<void> {
+    const { tables, replace } = this.dialect;
+    const change =
+      running === undefined
+        ? sql`DELETE FROM ${tables.orders} WHERE kind = 'running' AND value = ${queue}`
+        : replace(tables.orders, ['kind', 'value'], { kind: 'running', value: queue, amount: running });
+    const order = orderOf(`the limit of queue '${queue}' was not changed`);
+    await this.access('control.limit', { ...order, writes: 'repeatable' }, () => written(change));
+    this.wrote(queue);
+  }
+
+  async limits(): Promise<readonly RunningLimit[]> {
+    const { read, tables } = this.dialect;
+    const rows = await this.access('control.limits', { consequence: 'no limits were listed' }, () =>
+      rowsOf(sql`SELECT ${read('value')}, amount FROM ${tables.orders} WHERE kind = 'running'`),
+    );
+    const limits = rows.map(([queue, amount]) => ({ queue: String(queue), running: Number(amount) }));
+    return limits.toSorted((a, b) => (a.queue < b.queue ? -1 : 1));
   }
 
   async paused(): Promise<readonly Pause[]> {

@@ -148,6 +148,8 @@ export class Exchanger {
       );
       this.#settling.wereWritten(client.heard(settled));
       this.#wakeOthers(endings, sentTo, reply);
+      // This worker takes nothing in their place, but another one may, if their queue has a limit.
+      if (request === undefined) for (const queue of queuesIn(settlements)) this.#parts.wrote(queue);
       const results = endings.map((ending) =>
         settled.has(ending.id) && ends.get(ending.id) === ending ? 'settled' : 'lost',
       );
@@ -214,6 +216,9 @@ export class Exchanger {
   }
 }
 
+const queuesIn = (settlements: readonly Settlement[]): ReadonlySet<string> =>
+  new Set(settlements.map(({ reservation }) => reservation.queue));
+
 /** The jobs that give up their keys. */
 function freedIn(endings: readonly Ending[]): readonly TiedReservation[] {
   const freed: TiedReservation[] = [];
@@ -250,6 +255,8 @@ export interface QueueOutlook {
   readonly leaseEnd: Seconds;
   /** When its pause ends. Infinity: when it is resumed. -Infinity: it is not paused. */
   readonly pausedUntil: Seconds;
+  /** How many more of its jobs may be handed out. Infinity: it has no limit. */
+  readonly room: number;
   /** The same for all queues: changes with each restart; undefined if there was none. */
   readonly restart: string | undefined;
   /** The same for all queues: an unfinished batch was cancelled. */
@@ -277,17 +284,19 @@ export function outlookStatement(
     (SELECT min(${at.reserved}) ${line} AND ${state.reserved}),
     (SELECT COALESCE(ends_at, ${raw(String(FOR_EVER))}) FROM ${orders} WHERE kind = 'pause' AND value = ${queue}),
     (SELECT ${read('max(value)')} FROM ${orders} WHERE kind = 'restart'),
-    (${cancelling})`;
+    (${cancelling}),
+    (SELECT amount - (SELECT count(*) ${line} AND ${state.reserved}) FROM ${orders} WHERE kind = 'running' AND value = ${queue})`;
 }
 
 export function queueOutlook(queue: string, row: SqlRow): QueueOutlook {
-  const [ready = null, due = null, leaseEnd = null, pause = null, restart = null, cancelling = null] = row;
+  const [ready = null, due = null, leaseEnd = null, pause = null, restart = null, cancelling = null, room = null] = row;
   return {
     queue,
     ready: ready !== null,
     due: moment(due),
     leaseEnd: moment(leaseEnd),
     pausedUntil: pause === null ? -Infinity : moment(pause),
+    room: room === null ? Infinity : Number(room),
     restart: restart === null ? undefined : String(restart),
     isCancelling: cancelling !== null,
   };
@@ -301,9 +310,9 @@ function moment(value: SqlValue): Seconds {
 }
 
 export function outlookOf(outlooks: readonly QueueOutlook[], now: Seconds): Outlook {
-  const moments = outlooks.flatMap(({ pausedUntil, ready, due, leaseEnd }) => {
+  const moments = outlooks.flatMap(({ pausedUntil, ready, room, due, leaseEnd }) => {
     if (pausedUntil > now) return [pausedUntil];
-    return ready ? [now] : [due, leaseEnd];
+    return ready && room > 0 ? [now] : [due, leaseEnd];
   });
   const paused = outlooks.filter(({ pausedUntil }) => pausedUntil > now).map(({ queue }) => queue);
   const restart = outlooks[0]?.restart;

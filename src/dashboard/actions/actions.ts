@@ -15,6 +15,7 @@ import { cancelBatch, retryBatch } from './batch-actions';
 import { cancelJob, forgetFailed, forgetJob, promoteJob, rescheduleJob, retryFailed, retryJob } from './job-actions';
 import {
   limitLane,
+  limitQueue,
   pauseLane,
   pauseQueue,
   pauseSchedule,
@@ -36,6 +37,7 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   'forget-failed': forgetFailed,
   'pause-queue': pauseQueue,
   'resume-queue': resumeQueue,
+  'limit-queue': limitQueue,
   'limit-lane': limitLane,
   'pause-lane': pauseLane,
   'resume-lane': resumeLane,

@@ -33,6 +33,27 @@ export const resumeQueue: Action = {
   },
 };
 
+export const limitQueue: Action = {
+  async ask(form, { manager }) {
+    const { connection, queue } = queueIn(form);
+    const limits = await manager.connection(connection).limits();
+    const present = limits.find((each) => each.queue === queue)?.running;
+    return {
+      title: `Limit ${queue}?`,
+      text: html`<p>Only so many of its jobs run at a time, over all workers. Those that run now go on.</p>`,
+      fields: html`<p><label>At most; empty: any number <input type="number" name="running" min="1" value="${present}" /></label></p>`,
+      button: 'Limit the queue',
+    };
+  },
+  async run(form, { manager }) {
+    const { connection, queue } = queueIn(form);
+    const given = form.get('running') ?? '';
+    const limit = given === '' ? undefined : { running: Number(given) };
+    await manager.connection(connection).limit(queue, limit);
+    return { text: limit === undefined ? `${queue} has no limit.` : `At most ${given} of ${queue} run at a time.` };
+  },
+};
+
 const laneIn = (form: URLSearchParams, { manager }: ActionContext) => {
   const { connection, queue, fields } = queueIn(form);
   const lane = fieldOf(form, 'lane');

@@ -115,7 +115,7 @@ function queuesOf({ connection, found, trouble }: SeenQueues, context: PageConte
 }
 
 function queueRow(connection: string, row: QueueSnapshot, context: PageContext): Html {
-  const { queue, ready, delayed, running, failed, failures = 0, oldestWait, rate, isPaused } = row;
+  const { queue, ready, delayed, running, failed, failures = 0, oldestWait, rate, isPaused, limit } = row;
   const button = {
     ...(isPaused ? { action: 'resume-queue', label: 'Resume' } : { action: 'pause-queue', label: 'Pause' }),
     fields: { connection, queue },
@@ -125,7 +125,7 @@ function queueRow(connection: string, row: QueueSnapshot, context: PageContext):
     count === 0
       ? html`<span class="soft">0</span>`
       : html`<a href="${address('queue', { connection, queue, state })}">${numberText(count)}</a>`;
-  return html`<tr data-key="${queue}"><th scope="row">${queueLink({ connection, queue })}${isPaused && html` ${pausedBadge(row, context)}`}</th>
+  return html`<tr data-key="${queue}"><th scope="row">${queueLink({ connection, queue })}${isPaused && html` ${pausedBadge(row, context)}`}${limit !== undefined && html` <span class="badge">at most ${numberText(limit)}</span>`}</th>
 <td class="number">${link('ready', ready)}</td><td class="number">${link('delayed', delayed)}</td><td class="number">${link('running', running)}</td>
 <td class="number">${failed !== undefined && link('failed', failed)}${failures > 0 && html`<br><span class="bad" title="Failures in the last five minutes, including jobs that were retried since">${numberText(failures)} in 5 min</span>`}</td>
 <td class="number"><span class="${hasLateJobs(row) ? 'warn' : ''}">${secondsText(oldestWait)}</span></td>

@@ -73,7 +73,7 @@ function placeIn(query: URLSearchParams, usual: string): Place {
 }
 
 function nowOf(now: QueueSnapshot, { connection, queue }: Place, context: PageContext): Html {
-  const { ready, delayed, running, failed = 0, oldestWait, rate, isPaused } = now;
+  const { ready, delayed, running, failed = 0, oldestWait, rate, isPaused, limit } = now;
   const fields = { connection, queue };
   const pause = (label: string, time?: string): Html | undefined => {
     const subject = time === undefined ? undefined : 'pause';
@@ -83,7 +83,7 @@ function nowOf(now: QueueSnapshot, { connection, queue }: Place, context: PageCo
     rate !== undefined && { label: 'Jobs a minute', value: tenths(rate) },
     { label: 'Ready', value: ready },
     { label: 'Delayed', value: delayed },
-    { label: 'Running', value: running },
+    { label: limit === undefined ? 'Running' : `Running, at most ${numberText(limit)}`, value: running },
     now.failed !== undefined && {
       label: 'Failed',
       value: failed,
@@ -95,7 +95,9 @@ function nowOf(now: QueueSnapshot, { connection, queue }: Place, context: PageCo
   const buttons = isPaused
     ? html`${pausedBadge(now, context)} ${actionForm({ action: 'resume-queue', label: 'Resume', fields }, context)}`
     : [pause('Pause'), pause('for 15 min', '15m'), pause('for 1 h', '1h')];
-  return html`<div class="with-actions">${numbers}<div class="actions">${buttons}</div></div>`;
+  const mayLimit = context.manager.driver(connection).control?.limit !== undefined;
+  const limiting = mayLimit && actionForm({ action: 'limit-queue', label: 'Limit', fields }, context);
+  return html`<div class="with-actions">${numbers}<div class="actions">${buttons}${limiting}</div></div>`;
 }
 
 function chartsOf(figures: QueueFigures, { connection, queue, state }: Place, { query }: PageContext): Html {

@@ -58,6 +58,7 @@ const MEMBER_CALLS: CallsByCapability = [
     ({ control }) => control!.paused(),
     ({ control }) => control!.restart(),
   ],
+  ['limits', ({ control }) => control!.limit!('probes', 5), ({ control }) => control!.limits!()],
   ['reschedule', ({ control }) => control!.reschedule!('a', { delay: 60 })],
   [
     'records',

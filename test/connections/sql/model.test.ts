@@ -20,6 +20,8 @@ type Step =
   | { readonly do: 'clear'; readonly queue: string }
   /** Cancels the job pushed `age` jobs before the last. */
   | { readonly do: 'cancel'; readonly age: number; readonly queue: string | undefined }
+  | { readonly do: 'reschedule'; readonly age: number; readonly delay: number }
+  | { readonly do: 'limit'; readonly queue: string; readonly running: number | undefined }
   | { readonly do: 'pause' | 'resume'; readonly queue: string };
 
 const queue = fc.constantFrom(...QUEUES);
@@ -54,6 +56,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       queue: fc.option(queue, { nil: undefined }),
     }),
   },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('reschedule'), age: fc.nat({ max: 6 }), delay }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('limit'), queue, running: fc.constantFrom(1, 2, 3, undefined) }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('pause', 'resume'), queue }) },
 );
 
@@ -84,6 +91,9 @@ class Subject {
     if (step.do === 'renew') return connection.renew!(this.#held.slice(-1), step.lease);
     if (step.do === 'clear') return connection.queues.clear!(step.queue);
     if (step.do === 'cancel') return connection.control!.cancel(`job-${this.#pushed - step.age}`, step.queue);
+    if (step.do === 'reschedule')
+      return connection.control!.reschedule!(`job-${this.#pushed - step.age}`, { delay: step.delay });
+    if (step.do === 'limit') return connection.control!.limit!(step.queue, step.running);
     return connection.control![step.do](step.queue);
   }
 
@@ -107,10 +117,10 @@ class Subject {
       }
     }
     const failed = await this.#connection.failed!.list({ limit: 1000 });
-    const paused = await this.#connection.control!.paused();
+    const orders = [await this.#connection.control!.paused(), await this.#connection.control!.limits!()];
     return {
       jobs,
-      paused,
+      orders,
       failed: failed.map((entry) => ({ ...entry, connection: '', payload: String(entry.payload) })),
     };
   }

@@ -85,6 +85,7 @@ const calls: [script: string, what: string, call: Call][] = [
   ['cancel', 'a running job', ({ connection }) => connection.control.cancel('b', 'q')],
   ['reschedule', 'a delayed job', ({ connection }) => connection.control.reschedule('a', { delay: 900 }, 'q')],
   ['reschedule', 'a job that becomes ready', ({ connection }) => connection.control.reschedule('a', { delay: 0 }, 'q')],
+  ['limit', 'a queue', ({ connection }) => connection.control.limit('q', 5)],
   ['pause', 'a queue', ({ connection }) => connection.control.pause('q')],
   ['resume', 'a queue', ({ connection }) => connection.control.resume('paused')],
   ['keep', 'a failed job', ({ connection }) => connection.failed.put(failed('x'))],

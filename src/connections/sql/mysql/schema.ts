@@ -25,7 +25,7 @@ import {
 import type { Diagnosis } from '../../contract';
 import { createHash } from 'node:crypto';
 
-const VERSION = 4;
+const VERSION = 5;
 
 /** The oldest servers with SKIP LOCKED. */
 const OLDEST = { MySQL: '8.0.11', MariaDB: '10.6' } as const;
@@ -211,6 +211,12 @@ CREATE TABLE IF NOT EXISTS ${queues} (name VARCHAR(255) NOT NULL PRIMARY KEY) ${
       'ends_at',
       sql`-- When a pause ends; NULL: when it is resumed.
 ALTER TABLE ${orders} ADD COLUMN ends_at DECIMAL(20, 6) NULL`,
+    ),
+    ...unlessThere(
+      names.orders,
+      'amount',
+      sql`-- How many jobs of a queue may run at a time.
+ALTER TABLE ${orders} ADD COLUMN amount BIGINT NULL`,
     ),
     sql`CREATE TABLE IF NOT EXISTS ${calls} (
   client VARBINARY(36) NOT NULL PRIMARY KEY,

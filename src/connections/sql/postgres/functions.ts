@@ -179,6 +179,10 @@ DECLARE
   v_next double precision;
   v_resumes double precision;
   v_paused text[];
+  v_limited text[];
+  v_amounts bigint[];
+  v_room bigint;
+  v_full text[] := '{}';
   v_restart text;
   v_cancelling boolean;
 BEGIN
@@ -295,19 +299,33 @@ function reserving(names: Identifiers): string {
   return `  IF p_queues IS NOT NULL THEN
     SELECT array_agg(value) FILTER (WHERE kind = 'pause' AND value = ANY (p_queues)),
       min(ends_at) FILTER (WHERE kind = 'pause' AND value = ANY (p_queues)), max(value) FILTER (WHERE kind = 'restart'),
-      EXISTS (SELECT FROM ${batches} WHERE ${CANCELLING})
-      INTO v_paused, v_resumes, v_restart, v_cancelling FROM ${orders} WHERE ${PAUSED_UNTIL} > v_now;
+      EXISTS (SELECT FROM ${batches} WHERE ${CANCELLING}),
+      array_agg(value ORDER BY value) FILTER (WHERE kind = 'running' AND value = ANY (p_queues)),
+      array_agg(amount ORDER BY value) FILTER (WHERE kind = 'running' AND value = ANY (p_queues))
+      INTO v_paused, v_resumes, v_restart, v_cancelling, v_limited, v_amounts FROM ${orders} WHERE ${PAUSED_UNTIL} > v_now;
+    IF v_limited IS NOT NULL THEN
+      -- Others that take jobs of these queues wait, and then count those taken here. Sorted, so that two calls do not deadlock.
+      PERFORM pg_advisory_xact_lock(hashtextextended(${literal(`${names.jobs} `)} || limited, 0)) FROM unnest(v_limited) AS limited;
+    END IF;
     FOREACH v_queue IN ARRAY p_queues LOOP
 ${moving(names)}
       CONTINUE WHEN v_left <= 0 OR v_bytes <= 0 OR v_queue = ANY (v_paused);
+      v_room := NULL;
+      IF v_queue = ANY (v_limited) THEN
+        SELECT v_amounts[array_position(v_limited, v_queue)] - count(*) INTO v_room FROM ${jobs} WHERE queue = v_queue AND ${RESERVED};
+        IF v_room <= 0 THEN
+          v_full := v_full || v_queue;
+          CONTINUE;
+        END IF;
+      END IF;
 ${taking(jobs)}
     END LOOP;
     v_next := coalesce(v_resumes - v_now, 'Infinity');
     FOREACH v_queue IN ARRAY p_queues LOOP
       CONTINUE WHEN v_queue = ANY (v_paused);
       -- First after the last job that was taken: those before it stay in the index until the next vacuum.
-      IF (v_queue = v_last AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${READY} AND place > v_place))
-        OR EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${READY})
+      IF v_queue <> ALL (v_full) AND ((v_queue = v_last AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${READY} AND place > v_place))
+        OR EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${READY}))
       THEN
         v_next := 0;
         EXIT;
@@ -359,7 +377,7 @@ function taking(jobs: string): string {
   return `      v_ids := '{}';
       FOR v_job IN
         SELECT id, place, octet_length(payload) AS size FROM ${jobs} WHERE queue = v_queue AND ${READY}
-        ORDER BY place LIMIT v_left FOR UPDATE SKIP LOCKED
+        ORDER BY place LIMIT least(v_left, v_room) FOR UPDATE SKIP LOCKED
       LOOP
         EXIT WHEN v_job.size > v_bytes AND v_last IS NOT NULL;
         v_ids := v_ids || v_job.id;
@@ -369,6 +387,9 @@ function taking(jobs: string): string {
         v_bytes := v_bytes - v_job.size;
       END LOOP;
       CONTINUE WHEN v_last IS DISTINCT FROM v_queue;
+      IF v_room <= cardinality(v_ids) THEN
+        v_full := v_full || v_queue;
+      END IF;
       RETURN QUERY
         WITH taken AS (
           UPDATE ${jobs} SET reserved_at = floor(v_now)::integer, lease_until = v_now + p_lease, holder = v_holder,

@@ -30,7 +30,7 @@ export function identifiers(names: TableNames): Identifiers {
     push: quoted(`${jobs}_push_v8`),
     pushTied: quoted(`${jobs}_push_tied_v5`),
     pushBatch: quoted(`${jobs}_push_batch_v6`),
-    exchange: quoted(`${jobs}_exchange_v6`),
+    exchange: quoted(`${jobs}_exchange_v9`),
     retake: quoted(`${jobs}_retake_v5`),
     changeBatches: quoted(`${jobs}_change_batches_v6`),
     channel: `onqueue_${jobs}`,

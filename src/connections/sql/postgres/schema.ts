@@ -21,7 +21,7 @@ import { identifiers, literal, quoted, now, CANCELLING, DUE, type Identifiers } 
 import { isHeldUp } from './errors';
 import type { Diagnosis } from '../../contract';
 
-const VERSION = 8;
+const VERSION = 9;
 
 /** The oldest server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };
@@ -54,8 +54,8 @@ const ADDED = {
     name: `text NOT NULL DEFAULT ''`,
     attempts: 'bigint NOT NULL DEFAULT 0',
   },
-  // When a pause ends; NULL: when it is resumed.
-  orders: { ends_at: 'double precision' },
+  // When a pause ends; NULL: when it is resumed. And how many jobs of a queue may run at a time.
+  orders: { ends_at: 'double precision', amount: 'bigint' },
   // Who held the keys of pushed jobs.
   calls: { held: 'text' },
 } as const satisfies Partial<Record<keyof TableNames, Columns>>;

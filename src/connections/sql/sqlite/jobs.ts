@@ -107,8 +107,9 @@ class Budget {
     return this.jobs > 0 && (this.first || this.bytes > 0);
   }
 
-  get values(): readonly number[] {
-    return [this.jobs, this.bytes, this.first ? 1 : 0];
+  /** As values of a statement that moves at most so many jobs. */
+  upTo(most: number): readonly number[] {
+    return [Math.min(this.jobs, most), this.bytes, this.first ? 1 : 0];
   }
 
   spend(sizes: readonly number[]): void {
@@ -176,11 +177,14 @@ export class SqliteJobs implements JobStatements {
     const [reclaimed, promoted, left] = [new Budget(), new Budget(), new Budget(request.limit)];
     const taken: TakenJob[] = [];
     for (const queue of new Set(request.queues)) {
-      const { leaseEnd, due, pausedUntil } = yield* this.#outlookOf(queue);
+      const { leaseEnd, due, pausedUntil, room: before } = yield* this.#outlookOf(queue);
       if (leaseEnd <= now) yield* this.#keys.retake(tiedOf(yield* this.#move('reclaim', queue, now, reclaimed)), now);
       if (due <= now) yield* this.#move('promote', queue, now, promoted);
       if (pausedUntil > now) continue;
-      const rows = yield* this.#move('take', queue, now, left, toMicroseconds(now + request.lease));
+      // Jobs of silent workers have made room meanwhile.
+      const room = before === Infinity ? before : (yield* this.#outlookOf(queue)).room;
+      if (room <= 0) continue;
+      const rows = yield* this.#move('take', queue, now, left, room, toMicroseconds(now + request.lease));
       const tied = tiedOf(rows);
       if (tied.length > 0) yield* this.#keys.start(tied);
       // An UPDATE returns its rows in any order.
@@ -197,8 +201,8 @@ export class SqliteJobs implements JobStatements {
   *idle(queues: readonly string[]): Work<Outlook | undefined> {
     const now = this.#now();
     const outlooks = yield* this.#outlooksOf(queues);
-    const isIdle = ({ ready, pausedUntil, due, leaseEnd }: QueueOutlook): boolean =>
-      (pausedUntil > now || !ready) && due > now && leaseEnd > now;
+    const isIdle = ({ ready, pausedUntil, room, due, leaseEnd }: QueueOutlook): boolean =>
+      (pausedUntil > now || !ready || room <= 0) && due > now && leaseEnd > now;
     return outlooks.every(isIdle) ? outlookOf(outlooks, now) : undefined;
   }
 
@@ -287,10 +291,11 @@ export class SqliteJobs implements JobStatements {
     queue: string,
     now: Seconds,
     budget: Budget,
+    most = Infinity,
     ...lease: readonly Seconds[]
   ): Work<readonly SqlRow[]> {
     if (!budget.left) return [];
-    const rows = yield* rowsOf(this.#to(statement, [queue, now, ...budget.values, ...lease]));
+    const rows = yield* rowsOf(this.#to(statement, [queue, now, ...budget.upTo(most), ...lease]));
     budget.spend(rows.map((row) => Number(row.at(-1))));
     return rows;
   }

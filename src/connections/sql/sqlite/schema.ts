@@ -142,6 +142,11 @@ const readableIndex = (names: TableNames): string => `
   ${textsIndex(names)}
 `;
 
+/** How many jobs of a queue may run at a time. */
+const limits = (names: TableNames): string => `
+  ALTER TABLE ${names.orders} ADD COLUMN amount INTEGER;
+`;
+
 interface Step {
   /** The tables that it creates. */
   readonly tables: readonly (keyof TableNames)[];
@@ -157,6 +162,7 @@ const STEPS: readonly Step[] = [
   { tables: ['batches'], statements: batchTables },
   { tables: ['records', 'sums'], statements: recordTables },
   { tables: [], statements: readableIndex },
+  { tables: [], statements: limits },
 ];
 
 /** The version of the tables that our statements need. */

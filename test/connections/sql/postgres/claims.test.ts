@@ -20,7 +20,7 @@ describe('a store in PostgreSQL', () => {
          select 'default', '{"id":"' || n || '"}', 0, 0, 0, case when n % 2 = 0 then 1 end, n from generate_series(1, ${count}) n`,
       );
     const released = '[{"id":4,"fence":0,"delay":0,"attempts":1,"crashes":0,"exceptions":0,"timeouts":0,"releases":0}]';
-    const call = `select "${world.table}_exchange_v6"('{2}', '{0}', '${released}', null, null, null, '{default}', 1, 60, 'c', 1, '{}', 0)`;
+    const call = `select "${world.table}_exchange_v9"('{2}', '{0}', '${released}', null, null, null, '{default}', 1, 60, 'c', 1, '{}', 0)`;
     await fill(5);
     await client.query(`analyze "${world.table}"`);
     // From the sixth execution on a session keeps its plans.

@@ -27,7 +27,7 @@ describeOutages(world, 'PostgreSQL', [
 
 /** A call with which a worker reserves jobs. */
 const exchanged = ({ number, unheard, limit = 1, offset = 0 }: Exchanged): string =>
-  `select * from "${world.table}_exchange_v6"(
+  `select * from "${world.table}_exchange_v9"(
      '{}', '{}', null, null, null, null, '{default}', ${limit}, 60, 'other', ${number}, '${unheard}', ${offset})`;
 
 interface Exchanged {
