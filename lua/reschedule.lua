@@ -55,7 +55,7 @@ if due > moment then
   if call('ZRANGE', delayed, 0, 0)[1] == text then pcall(leave_hint, notify) end
   return record(client, sequence, { 'rescheduled' })
 end
-if lane_in(text) then enter(lanes, held, ready, { text }) else call('RPUSH', ready, text) end
+if lane_in(text) then enter(lanes, held, ready, { text }, true) else call('RPUSH', ready, text) end
 call('ZREM', delayed, text)
 pcall(leave_hint, notify)
 return record(client, sequence, { 'ready' })

@@ -6,19 +6,20 @@
 --   set otherwise: 'p' if the lane is paused, and its limit, if it has one. '#' queue -> the last order: this queue has
 --   had lanes. held (zset, all scores 0): queue \0 lane \0 order (12 digits, hexadecimal) \0 payload.
 
--- How far from its end a text may have its ties; and the end of a text with a lane, from its ties on.
-local LANE_WINDOW = 640
+-- How far from its end a text may have its ties, and nearly always has them: to search further takes time. And the end
+-- of a text with a lane, from its ties on.
+local LANE_WINDOW, LANE_NEAR = 640, 160
 local LANED = '^,"ties":"[^"]-([lL]%d+)/([%w_.:@-]+)",[%w":,]-"id":"[^"\\]+",([%a":,%d]-)"attempts":(%d+)}$'
 -- How many jobs a call lets in beyond the place of each one that has left.
 local MOST_MORE = 100
 -- Longer than what Redis keeps in a list: it searches a hash of up to 512 short values from end to end.
 local LONG_VALUE = string.rep('-', 65)
-local NONE = {}
+local NONE, FEW = {}, 2
 
--- The lane of a job, its tie ('l3'), and whether it was handed out before and its lane is ordered: then it kept its
--- place while it waited. Nil: it has none.
+-- The lane of a job, its tie ('l3'), and whether it was handed out before and its lane is ordered: then it keeps its
+-- place while it is delayed. Nil: it has none.
 local function lane_in(text)
-  local place = find(text, ',"ties":"', -LANE_WINDOW, true)
+  local place = find(text, ',"ties":"', -LANE_NEAR, true) or find(text, ',"ties":"', -LANE_WINDOW, true)
   while place do
     local _, _, tie, lane, counters, attempts = find(text, LANED, place)
     if lane then return lane, tie, byte(tie) == 76 and (attempts ~= '0' or counters ~= '') end
@@ -30,8 +31,8 @@ end
 local function lane_of(kept)
   local _, _, inside, tie, paused, limit = find(kept or '', '^(%d+) ([lL]%d+) ?(p?)(%d*)$')
   return {
-    kept = kept or nil, inside = tonumber(inside or 0), left = 0, tie = tie, paused = paused == 'p',
-    limit = tonumber(limit or ''),
+    kept = kept or nil, before = inside and tonumber(inside), inside = tonumber(inside or 0), left = 0, tie = tie,
+    kept_tie = tie, paused = paused == 'p', limit = tonumber(limit or ''),
   }
 end
 
@@ -49,11 +50,13 @@ local function value_of(lane)
   return format('%.0f %s', lane.inside, lane.tie) .. (set == '' and '' or ' ' .. set)
 end
 
--- The first held jobs of a lane, as members.
-local function heads_of(held, queue, name, count)
-  local from = queue .. '\0' .. name
-  return call('ZRANGE', held, '[' .. from .. '\0', '(' .. from .. '\1', 'BYLEX', 'LIMIT', 0, count)
+-- The first held jobs of a lane, as members. `field`: its queue and its name.
+local function heads_of(held, field, count)
+  return call('ZRANGE', held, '[' .. field .. '\0', '(' .. field .. '\1', 'BYLEX', 'LIMIT', 0, count)
 end
+
+-- Behind the lane in a member come its order, between two separators, and the text.
+local BEFORE_TEXT = 15
 
 -- Those of a queue, from the place `start` on, as texts. `members`: gets the members by their texts.
 local function held_of(held, queue, members)
@@ -73,15 +76,10 @@ local function count_held(held, queue)
   return call('ZLEXCOUNT', held, '[' .. queue .. '\0', '(' .. queue .. '\1')
 end
 
--- The lane and the text in a member.
-local function parts_of(queue, member)
-  local lane_end = find(member, '%z', #queue + 2)
-  return sub(member, #queue + 2, lane_end - 1), sub(member, lane_end + 14)
-end
-
 -- Plans what comes in. `left`: names of lanes, in order, each followed by how many of its jobs have left; `texts`: jobs
--- that want to be ready, in order, also without a lane. Checks everything that may be refused, except the writes.
-local function plan_lanes(lanes, held, queue, left, texts)
+-- that want to be ready, in order, also without a lane; `were_delayed`: some of them may have kept their places. Checks
+-- everything that may be refused, except the writes.
+local function plan_lanes(lanes, held, queue, left, texts, were_delayed)
   local names, fields, by_name, arriving = {}, {}, {}, {}
   local function note(name)
     if by_name[name] then return end
@@ -91,10 +89,10 @@ local function plan_lanes(lanes, held, queue, left, texts)
   for at = 1, #left, 2 do note(left[at]) end
   for i, text in ipairs(texts) do
     local name, tie, is_in = lane_in(text)
-    arriving[i] = { text = text, name = not is_in and name or nil, tie = tie }
+    arriving[i] = { text = text, name = not (is_in and were_delayed) and name or nil, tie = tie }
     if arriving[i].name then note(name) end
   end
-  fields[#fields + 1] = '#' .. queue
+  if texts ~= NONE then fields[#fields + 1] = '#' .. queue end
   local kept = call('HMGET', lanes, unpack(fields))
   for i, name in ipairs(names) do by_name[name] = lane_of(kept[i]) end
   for at = 1, #left, 2 do by_name[left[at]].left = left[at + 1] end
@@ -103,31 +101,32 @@ local function plan_lanes(lanes, held, queue, left, texts)
   end
 
   local plan = { lanes = lanes, held = held, queue = queue, ready = {}, heads = {}, later = {}, set = {} }
-  local more, any_held = MOST_MORE, call('EXISTS', held) == 1
-  for _, name in ipairs(names) do
+  -- Of few lanes, to look for held jobs takes no longer than to ask whether there are any.
+  local more, any_held = MOST_MORE, #names <= FEW or call('EXISTS', held) == 1
+  for i, name in ipairs(names) do
     local lane = by_name[name]
     local count, room = math.min(lane.left, lane.inside), nil
     lane.inside = lane.inside - count
     if not lane.tie then
       -- Nothing was known of it.
-      local head = any_held and heads_of(held, queue, name, 1)[1]
-      lane.tie = head and select(2, lane_in(select(2, parts_of(queue, head)))) or 'l1'
+      local head = any_held and heads_of(held, fields[i], 1)[1]
+      lane.tie = head and select(2, lane_in(sub(head, #fields[i] + BEFORE_TEXT))) or 'l1'
     end
     local free = any_held and running_in(lane) - lane.inside or 0
     room = math.min(free, count + more)
     -- Nobody overtakes those that are held.
     lane.is_full = free > 0 and room <= 0
     if room > 0 then
-      local members = heads_of(held, queue, name, room)
+      local members, text_start = heads_of(held, fields[i], room), #fields[i] + BEFORE_TEXT
       for _, member in ipairs(members) do
-        local _, text = parts_of(queue, member)
-        plan.heads[#plan.heads + 1], plan.ready[#plan.ready + 1] = member, text
+        local last = #plan.heads + 1
+        plan.heads[last], plan.ready[last] = member, sub(member, text_start)
       end
       lane.inside, more = lane.inside + #members, more - math.max(#members - count, 0)
       lane.is_full = #members == room
     end
   end
-  local order = tonumber(kept[#fields]) or nil
+  local order = texts ~= NONE and tonumber(kept[#fields]) or nil
   plan.is_new = not order and texts ~= NONE
   local last = order or 0
   for _, one in ipairs(arriving) do
@@ -142,14 +141,19 @@ local function plan_lanes(lanes, held, queue, left, texts)
     end
   end
   for i, name in ipairs(names) do
-    local value = value_of(by_name[name])
-    if value ~= by_name[name].kept then plan.set[#plan.set + 1] = { fields[i], value, by_name[name].kept } end
+    local lane = by_name[name]
+    -- Nearly always one has come in for one that has left.
+    if lane.inside ~= lane.before or lane.inside == 0 or lane.tie ~= lane.kept_tie then
+      local value = value_of(lane)
+      if value ~= lane.kept then plan.set[#plan.set + 1] = { fields[i], value, lane.kept } end
+    end
   end
   if texts ~= NONE and last ~= order then
     plan.set[#plan.set + 1] = { fields[#fields], format('%.0f', last), kept[#fields] or nil }
   end
 
-  if #plan.ready > 0 then call('LLEN', queue) end
+  -- Jobs that are let in stay where they are if they may not be written; others would be held twice by a repeat.
+  if #texts > 0 then call('LLEN', queue) end
   if #plan.heads > 0 then ask_to_remove(held) end
   if #plan.later > 0 then call('ZADD', held, 'XX', 0, nobody()) end
   if #plan.set > 0 then call('HDEL', lanes, nobody()) end
@@ -181,8 +185,8 @@ local function write_lanes(plan, write)
 end
 
 -- Jobs that want to be ready: those that find room are, the others are held. Returns how many have become ready.
-local function enter(lanes, held, queue, texts)
-  local plan = plan_lanes(lanes, held, queue, NONE, texts)
+local function enter(lanes, held, queue, texts, were_delayed)
+  local plan = plan_lanes(lanes, held, queue, NONE, texts, were_delayed)
   write_lanes(plan, call)
   return #plan.ready
 end

@@ -9,8 +9,8 @@ local function leave(turn, queue, token, delay)
   turn.any_left = true
 end
 
-local function make_ready(turn, queue, texts)
-  if enter(turn.lanes, turn.held, queue.ready, texts) > 0 then queue.filled = true end
+local function make_ready(turn, queue, texts, were_delayed)
+  if enter(turn.lanes, turn.held, queue.ready, texts, were_delayed) > 0 then queue.filled = true end
 end
 
 -- Lets in others for those that have left.
@@ -25,7 +25,7 @@ local function revive(turn, queue)
   while #left < 2 * MOST_JOBS do
     local head = call('ZRANGE', turn.held, from, '(' .. queue.ready .. '\1', 'BYLEX', 'LIMIT', 0, 1)[1]
     if not head then break end
-    local name = parts_of(queue.ready, head)
+    local name = string.match(head, '^[^%z]+', #queue.ready + 2)
     left[#left + 1], left[#left + 2] = name, math.huge
     from = '(' .. queue.ready .. '\0' .. name .. '\1'
   end

@@ -19,7 +19,7 @@ local function promote(turn, queue, now, due)
   until not fits or size == 0
   if #texts > 0 then
     if type(redis.pcall('HGET', turn.lanes, '#' .. queue.ready)) == 'string' then
-      laned().make_ready(turn, queue, texts)
+      laned().make_ready(turn, queue, texts, true)
     else
       call('RPUSH', queue.ready, unpack(texts))
       queue.filled = true

@@ -36,8 +36,9 @@ export class MemoryLanes {
    *
    * @param left have left their lanes
    * @param arriving want to be ready; those without a lane are
+   * @param wereDelayed some of them may have kept their places
    */
-  move(left: readonly Text[], arriving: readonly Text[]): readonly Text[] {
+  move(left: readonly Text[], arriving: readonly Text[], wereDelayed = false): readonly Text[] {
     const moved = new Set<Lane>();
     for (const text of left) {
       const tie = tieOf(text);
@@ -47,7 +48,7 @@ export class MemoryLanes {
       moved.add(lane);
     }
     const lanes = arriving.map((text) => {
-      const tie = keepsPlace(text) ? undefined : tieOf(text);
+      const tie = wereDelayed && keepsPlace(text) ? undefined : tieOf(text);
       if (tie === undefined) return undefined;
       const lane = this.#lane(tie.key, tie);
       lane.tie = tie;

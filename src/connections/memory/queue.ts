@@ -65,8 +65,13 @@ export class MemoryQueue {
   }
 
   /** At the tail, those whose lane has room; the others are held. */
-  enter(...texts: readonly Text[]): void {
-    this.#appendAll(this.lanes.move([], texts));
+  enter(text: Text): void {
+    this.#appendAll(this.lanes.move([], [text]));
+  }
+
+  /** The same for jobs that were delayed. */
+  becomeReady(texts: readonly Text[]): void {
+    this.#appendAll(this.lanes.isUsed ? this.lanes.move([], texts, true) : texts);
   }
 
   /** These have ended, or wait elsewhere: others come in for them. */
@@ -113,9 +118,7 @@ export class MemoryQueue {
 
   /** Due jobs go to the tail, in the order of their moments. */
   promote(now: Seconds, budget: Budget): void {
-    const texts = due(this.#delayed, now, budget);
-    if (this.lanes.isUsed) this.enter(...texts);
-    else this.#appendAll(texts);
+    this.becomeReady(due(this.#delayed, now, budget));
   }
 
   /**
@@ -185,7 +188,7 @@ export class MemoryQueue {
     const removed = delayed ?? ready ?? this.lanes.remove(isMeant);
     if (removed === undefined) return 'unknown';
     left(removed);
-    if (removed === ready || keepsPlace(removed)) this.leave([removed]);
+    if (removed === ready || (removed === delayed && keepsPlace(removed))) this.leave([removed]);
     return 'removed';
   }
 

@@ -281,7 +281,7 @@ export class MemoryStore {
       const due = this.#due(to);
       if (due === undefined) {
         queue.removeDelayed(text);
-        queue.enter(text);
+        queue.becomeReady([text]);
       } else {
         if (isPutOff(bytesOf(text))) return 'debounced';
         queue.delay(text, due);

@@ -7,6 +7,7 @@ import { halfOpen } from './half-open';
 import { keptSchedules } from './kept-schedules';
 import { killedBatches } from './killed-batches';
 import { killedChains } from './killed-chains';
+import { killedLanes } from './killed-lanes';
 import { killedRedis } from './killed-redis';
 import { killedWorkers } from './killed-workers';
 import { largePayloads } from './large-payloads';
@@ -22,6 +23,7 @@ export const soaks = [
   killedChains,
   killedBatches,
   uniqueKeys,
+  killedLanes,
   keptSchedules,
   frozenWorkers,
   longJob,

@@ -47,6 +47,26 @@ export class Take extends Job {
   }
 }
 
+/** How many jobs of a lane may be ready or running. */
+export const IN_LANE = 3;
+
+/** Like `Take`, in a lane. */
+@Job({ tries: 1, timeout: 0, lane: { by: (job: InLane) => job.lane, running: IN_LANE } })
+export class InLane extends Job {
+  constructor(
+    readonly milliseconds: number,
+    readonly lane: string,
+  ) {
+    super();
+  }
+
+  async handle(): Promise<void> {
+    note('started', this);
+    await pause(this.milliseconds);
+    note('done', this);
+  }
+}
+
 /** Returns a value that differs for each run. */
 @Job({ tries: 1, timeout: 0, keepResult: '1h' })
 export class Give extends Job {

@@ -1,0 +1,75 @@
+/** Jobs of many lanes, whose worker processes are killed with SIGKILL, and the lanes asked all the while. */
+import type { LaneState } from '../../../src/connections/contract';
+import { readTies } from '../../../src/payload/ties';
+import { meantToPass } from '../../support/meant-to-pass';
+import { Crew } from '../kit/crew';
+import { IN_LANE, InLane } from '../kit/programs/jobs';
+import { Stage } from '../kit/stage';
+import { atMost, type Soak, tally } from './soak';
+
+interface Size {
+  /** Seconds. On a machine that runs other tests too, a renewal may be late. */
+  readonly lease: number;
+  readonly lanes: number;
+  /** Jobs of each lane. */
+  readonly jobs: number;
+  readonly kills: number;
+}
+
+const WORKERS = 4;
+
+export const killedLanes: Soak<Size> = {
+  name: 'lanes',
+  title: 'jobs of many lanes, whose worker processes are killed with SIGKILL',
+  figure: `0 lost; at no moment more than ${IN_LANE} of a lane with workers; none held at the end`,
+  stores: ['redis', 'cluster'],
+  inTests: ['redis'],
+  sizes: {
+    test: { lease: meantToPass(6), lanes: 8, jobs: 30, kills: 2 },
+    soak: { lease: meantToPass(1), lanes: 40, jobs: 500, kills: 100 },
+    full: { lease: meantToPass(1), lanes: 40, jobs: 500, kills: 100 },
+  },
+
+  async play(store, { lease, lanes, jobs, kills }) {
+    const stage = await Stage.open(store, { lease });
+    try {
+      await stage.dispatch(Array.from({ length: lanes * jobs }, (_, at) => new InLane(10, `lane-${at % lanes}`)));
+      const crew = new Crew(stage, WORKERS, { concurrency: 10 });
+      let isOver = false;
+      const watching = watched(stage, () => isOver);
+      const feed = () => stage.dispatch([new InLane(200, 'lane-0')]);
+      for (let kill = 1; kill <= kills; kill += 1) await crew.killOne((kill * lanes * jobs) / (kills + 1), { feed });
+      await stage.drained();
+      isOver = true;
+      const { most, looks } = await watching;
+      await stage.dismiss();
+
+      const account = await stage.account();
+      const left = await leftLanes(stage);
+      const offences = [...account.offences, ...atMost('the most of a lane with workers', most, IN_LANE)];
+      if (left.length > 0) offences.push(`${JSON.stringify(left)} is left of the lanes`);
+      return { reached: `${tally(account)}; ${kills} kills; at most ${most} of a lane in ${looks} looks`, offences };
+    } finally {
+      await stage.close();
+    }
+  },
+};
+
+/** Asks the store again and again how many jobs of each lane are reserved. Returns the most of any lane, and how often it asked. */
+async function watched({ driver }: Stage, isOver: () => boolean): Promise<{ most: number; looks: number }> {
+  let [most, looks] = [0, 0];
+  while (!isOver()) {
+    const counts = new Map<string, number>();
+    for (const { payload } of await driver.queues.peek!('default', 'reserved', 1000)) {
+      const lane = readTies(payload)?.lane?.key ?? '';
+      counts.set(lane, (counts.get(lane) ?? 0) + 1);
+    }
+    most = Math.max(most, ...counts.values());
+    looks += 1;
+  }
+  return { most, looks };
+}
+
+async function leftLanes({ driver }: Stage): Promise<readonly LaneState[]> {
+  return (await driver.lanes!.list('default')).lanes;
+}
