@@ -96,6 +96,8 @@ class Keeping {
   }
 
   async #renew(): Promise<void> {
+    // The run was recorded without its handler, which hangs: the job itself is handed out again, and would wait for its own lock.
+    if (this.#job.endedAs !== undefined) return;
     // Once it has expired, it is ours again if nobody else has taken it.
     const isOurs = await this.#try(async () => (await this.#lock.renew()) || this.#isOver || this.#lock.acquire());
     if (this.#isOver) return;

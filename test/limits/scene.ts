@@ -11,7 +11,7 @@ export const scene: { layers: () => Middleware[]; behave: (job: object) => unkno
   behave: () => undefined,
 };
 
-@Job({ tries: 3, backoff: '1m' })
+@Job({ tries: 3, backoff: '1m', timeout: 0 })
 export class Pay extends Job {
   middleware(): Middleware[] {
     return scene.layers();
@@ -32,6 +32,9 @@ export class Refund extends Job {
     return scene.behave(this);
   }
 }
+
+@Job({ tries: 3, timeout: '30s' })
+export class Hangs extends Pay {}
 
 /** Runs a job once. `releases`: how often it was put off before. */
 export const run = (job: object = new Pay(), releases = 0): Promise<Outcome> =>

@@ -2,7 +2,7 @@ import { QueueUnavailableError } from '../../src/connections/errors';
 import { withoutOverlapping } from '../../src/limits/without-overlapping';
 import { Gate, until } from '../support/application';
 import { application, calls, setTheScene } from '../worker/executor-scene';
-import { Pay, Refund, run, scene, waitOf } from './scene';
+import { Hangs, Pay, Refund, run, scene, waitOf } from './scene';
 
 setTheScene();
 
@@ -94,6 +94,20 @@ describe('withoutOverlapping', () => {
     renew.mockRestore();
     gate.open();
     await ended;
+  });
+
+  it('frees the key a minute after a run that was given up, whose handler hangs', async () => {
+    const gate = new Gate();
+    scene.behave = () => gate.opened;
+    const hanging = run(new Hangs());
+    await until(application.clock, () => calls.length === 1);
+    for (let second = 0; second < 40; second += 5) await application.clock.advance('5s');
+    expect((await hanging).settlement).toMatchObject({ outcome: 'released' });
+    expect(await waitOf(new Hangs())).toBe(5);
+    await application.clock.advance('1m');
+    scene.behave = () => undefined;
+    expect(await waitOf(new Hangs())).toBe(0);
+    gate.open();
   });
 
   it('takes an expired lock again, and says so if another job has taken it', async () => {
