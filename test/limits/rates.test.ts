@@ -153,6 +153,15 @@ describe('a job that may not start', () => {
     expect(decide(book, 1010, { again: true, patience: 0 }, random).wait).toBe(0);
   });
 
+  it('starts within ten minutes after all those that had slots are gone, as when the queue was cleared', () => {
+    let book = fresh(rate);
+    for (let count = 0; count < 5000; count += 1) book = decide(book, 0, newcomer, random).book;
+    const { wait, book: known } = decide(liveBook(book, 5000), 5000, newcomer, random);
+    expect(wait).toBeLessThanOrEqual(HORIZON);
+    const back = 5000 + wait;
+    expect(decide(liveBook(known, back), back, { again: true, patience: 0 }, random).wait).toBe(0);
+  });
+
   it('comes back within ten minutes, at random, if all slots until then are taken', () => {
     const book = { ...decide(fresh(rate), 0, newcomer, random).book, booked: HORIZON };
     const decision = decide(book, 0, newcomer, random);
