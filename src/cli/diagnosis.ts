@@ -72,7 +72,25 @@ export function diagnoseJobs(manager: QueueManager): Diagnosis[] {
   if (remark !== undefined) found.push(warning('jobs', remark));
   // A container of the project's own decides how it creates things.
   const untyped = manager.container === undefined ? diagnoseInjection(manager) : [];
-  return [ok('jobs', `${jobs.length} registered`), ...found, ...untyped];
+  return [ok('jobs', `${jobs.length} registered`), ...found, ...diagnoseLanes(jobs, manager), ...untyped];
+}
+
+function diagnoseLanes(jobs: readonly JobDefinition[], manager: QueueManager): Diagnosis[] {
+  const laned = jobs.filter(({ options }) => (options.lane ?? false) !== false);
+  if (laned.length === 0) return [];
+  const found = laned.flatMap(({ name, file, target, options }) => {
+    const connection = options.connection ?? manager.routes.of(target).connection ?? manager.defaultConnection;
+    if (!manager.connectionNames().includes(connection)) return [];
+    const { driver, capabilities, lanes } = manager.driver(connection);
+    if (lanes !== undefined || !capabilities.reserve) return [];
+    const message = `${placed(name, file)} has a lane, and its connection '${connection}' (${driver}) keeps none: it is refused when it is dispatched.`;
+    return [error('jobs', message)];
+  });
+  const names = laned.map(({ name }) => name).join(', ');
+  const message =
+    `${names}. Workers of Laravel and of Onqueue 0.1.0 do not see them: beside such a worker, a delayed job may become ready that ` +
+    'should be held, and places may stay taken; onqueue recount repairs that.';
+  return [ok('lanes', message), ...found];
 }
 
 function diagnoseRoute(definition: JobDefinition, manager: QueueManager): Diagnosis[] {

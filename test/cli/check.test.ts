@@ -144,6 +144,31 @@ describe('check', () => {
     expect(code).toBe(1);
   });
 
+  it('names jobs with a lane, what does not see lanes, and a connection that keeps none', async () => {
+    kit.project.write({
+      'onqueue.config.js': `module.exports = { default: 'memory', connections: {
+        memory: { driver: 'memory' }, bare: { driver: 'redis' } } };`,
+      'jobs.js': `const { Job } = require('onqueue');
+        const lane = { by: (job) => job.tenant, running: 3 };
+        Job({ lane })(class Sync { handle() {} });
+        Job({ lane, connection: 'bare' })(class Post { handle() {} });`,
+    });
+    kit.connectors = {
+      memory: () => kit.store.duplicate(),
+      redis: () => Object.assign(kit.store.duplicate(), { name: 'bare', lanes: undefined }),
+    };
+
+    const { code, of } = await check('--require=jobs.js');
+
+    expect(of('lanes')).toEqual([
+      { level: 'ok', subject: 'lanes', message: expect.stringMatching(/^Sync, Post\. .*Laravel.*recount/) as string },
+    ]);
+    expect(of('jobs').map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/^Post .*has a lane, and its connection 'bare' \(memory\) keeps none/),
+    );
+    expect(code).toBe(1);
+  });
+
   it('warns about minified names, but not about explicit ones', async () => {
     kit.project.write({
       'bundle.js': `const { Job } = require('onqueue');
