@@ -3,9 +3,17 @@ const swc = require('./test/support/swc.cjs');
 
 /**
  * What breaks servers under load, kills and freezes processes, or judges when one ends. Beside what computes, such tests
- * would judge the load: they run after all others, and wait for most of their time.
+ * would judge the load, and they wait for most of their time.
  */
-const BREAKING = ['test/faults/(?!kit/|many-jobs|faulty-store|stopping)', 'test/cli/(bin|health|supervisor)'];
+const BREAKING = [
+  'faults/(?!kit/|many-jobs|faulty-store|stopping)',
+  'cli/(bin|health|supervisor)',
+  'connections/sql/(mysql|postgres)/(outages|migrations)',
+  'worker/lease/(thread|one-thread)',
+];
+
+/** What a user has: pages in a browser, the package in a project, the samples in processes on each store. */
+const WHOLE = ['dashboard/browser/', 'package/', 'samples/'];
 
 /** @type {import('jest').Config} */
 const shared = {
@@ -20,21 +28,25 @@ const shared = {
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/build/', '<rootDir>/bench/', '<rootDir>/test/frameworks/'],
 };
 
-const breaking = `/(?:${BREAKING.join('|')})`;
+const within = (places) => `/test/(?:${places.join('|')})`;
+const matching = (places) => [`${within(places)}.*\\.test\\.ts$`];
 
 /** @type {import('jest').Config} */
 module.exports = {
   projects: [
     {
       ...shared,
+      displayName: 'behaviour',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/types/', '<rootDir>/test/frameworks/', breaking],
+      testPathIgnorePatterns: [
+        '/node_modules/',
+        '<rootDir>/test/types/',
+        '<rootDir>/test/frameworks/',
+        within([...BREAKING, ...WHOLE]),
+      ],
     },
-    {
-      ...shared,
-      displayName: 'breaking',
-      testRegex: [`${breaking}.*\\.test\\.ts$`],
-    },
+    { ...shared, displayName: 'whole', testRegex: matching(WHOLE) },
+    { ...shared, displayName: 'breaking', testRegex: matching(BREAKING) },
   ],
   testSequencer: '<rootDir>/test/support/breaking-last.cjs',
   // Tests wait for servers, processes and deadlines for most of their time: one for each core would leave cores idle.

@@ -328,9 +328,9 @@ describe('a chain on a sync connection', () => {
   beforeEach(() => given({ sync: { driver: 'sync' } }));
 
   it('can have as many links as fit into a payload', async () => {
-    await application.bus.chain(Array.from({ length: 1000 }, (_, place) => new Note(`${place}`))).dispatch();
-    expect(ran).toHaveLength(1000);
-    expect(ran.at(-1)).toBe('999');
+    await application.bus.chain(Array.from({ length: 400 }, (_, place) => new Note(`${place}`))).dispatch();
+    expect(ran).toHaveLength(400);
+    expect(ran.at(-1)).toBe('399');
   });
 
   it('rejects with the error of the failed link, even if its catch() job fails too', async () => {

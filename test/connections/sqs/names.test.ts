@@ -10,7 +10,7 @@ it('a connection remembers the last thousand queues, and every queue that it wai
   const connection = world.connect();
   const wait = waitOn(connection, ['default'], 3600, new AbortController().signal);
   const over = AbortSignal.abort();
-  for (let at = 0; at < 1200; at += 1) await waitOn(connection, [`q-${at}`], 1, over);
+  for (let at = 0; at < 1010; at += 1) await waitOn(connection, [`q-${at}`], 1, over);
   await world.connect().push('default', [{ payload: probe('a') }]);
   await wait;
   const { reservations } = await reserveFrom(connection, { queues: ['default'], limit: 1, lease: 60 });

@@ -62,7 +62,7 @@ describe('a unique key in MariaDB', () => {
       ended.map((reservation) => ({ outcome: 'completed', reservation })),
     );
     expect(await rowsLeft()).toBe(91);
-    for (let at = 0; at < 300; at += 1) {
+    for (let at = 0; at < 150; at += 1) {
       await pushes(connection, tied(`again-${at}`, `again-${at}`));
       await completeAll(connection);
     }

@@ -1,10 +1,10 @@
 /** The script that updates pages, in a real browser. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, startBrowser, type View } from '../support/browser';
-import * as fc from '../support/properties';
+import { type Browser, startBrowser, type View } from '../../support/browser';
+import * as fc from '../../support/properties';
 
-const source = readFileSync(join(__dirname, '../../src/dashboard/assets/morph.js'), 'utf8');
+const source = readFileSync(join(__dirname, '../../../src/dashboard/assets/morph.js'), 'utf8');
 
 let browser: Browser;
 let view: View;

@@ -9,12 +9,12 @@ import express from 'express';
 import fastify from 'fastify';
 import helmet from 'helmet';
 import { Hono } from 'hono';
-import type { QueueManager } from '../../src/application/queue-manager';
-import { dashboard } from '../../src/dashboard';
-import { Job } from '../../src/job/job';
-import { testApplication } from '../support/application';
-import { type Browser, startBrowser } from '../support/browser';
-import { eventually } from '../support/eventually';
+import type { QueueManager } from '../../../src/application/queue-manager';
+import { dashboard } from '../../../src/dashboard';
+import { Job } from '../../../src/job/job';
+import { testApplication } from '../../support/application';
+import { type Browser, startBrowser } from '../../support/browser';
+import { eventually } from '../../support/eventually';
 
 @Job()
 class Render extends Job {

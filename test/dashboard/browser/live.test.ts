@@ -1,15 +1,15 @@
 /** Pages with live updates, in a real browser. */
-import { Job } from '../../src/job/job';
-import { QueueManager } from '../../src/application/queue-manager';
-import { builtInConnectors } from '../../src/connections/built-in';
-import { QueueUnavailableError } from '../../src/connections/errors';
-import { RecordingLogger, testApplication } from '../support/application';
+import { Job } from '../../../src/job/job';
+import { QueueManager } from '../../../src/application/queue-manager';
+import { builtInConnectors } from '../../../src/connections/built-in';
+import { QueueUnavailableError } from '../../../src/connections/errors';
+import { RecordingLogger, testApplication } from '../../support/application';
 import type { Page } from 'playwright-core';
-import { type Browser, startBrowser } from '../support/browser';
-import { eventually } from '../support/eventually';
-import { freePort, startRedisServer } from '../support/redis-server';
-import { meantToPass } from '../support/meant-to-pass';
-import { served } from './kit/served';
+import { type Browser, startBrowser } from '../../support/browser';
+import { eventually } from '../../support/eventually';
+import { freePort, startRedisServer } from '../../support/redis-server';
+import { meantToPass } from '../../support/meant-to-pass';
+import { served } from '../kit/served';
 
 @Job()
 class Render extends Job {

@@ -1,8 +1,8 @@
 /** The sign-in of `onqueue dashboard`, and attempts to get around it. */
-import { type Browser, startBrowser } from '../support/browser';
-import { elapse } from '../support/application';
-import { raw } from './kit/raw';
-import { cookieOf, standingAlone, TOKEN, VIEWER_TOKEN } from './kit/standing-alone';
+import { type Browser, startBrowser } from '../../support/browser';
+import { elapse } from '../../support/application';
+import { raw } from '../kit/raw';
+import { cookieOf, standingAlone, TOKEN, VIEWER_TOKEN } from '../kit/standing-alone';
 
 const BOTH = { ONQUEUE_DASHBOARD_TOKEN: TOKEN, ONQUEUE_DASHBOARD_VIEWER_TOKEN: VIEWER_TOKEN };
 
