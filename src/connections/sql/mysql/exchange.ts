@@ -120,10 +120,14 @@ function release(names: MysqlNames, ending: Extract<Ending, { kind: 'released' }
 function take(names: MysqlNames, request: Wanted, mark: CallMark): readonly Sql[] {
   const most = mostJobs(request);
   const queues = [...new Set(request.queues)];
+  // Of limited queues one call takes jobs at a time, and counts what those before it have taken. Their limits are locked in the
+  // order of the key, so that two calls do not deadlock.
+  const limits = sql`(SELECT GROUP_CONCAT(amount) FROM ${names.orders} WHERE kind = 'running' AND value IN (${queues}) FOR UPDATE)`;
   return [
-    sql`SET @onqueue_lease = CAST(@onqueue_now + ${request.lease} AS DECIMAL(16, 6)), @onqueue_left = ${most}, @onqueue_bytes = ${MOST_BYTES}`,
+    sql`SET @onqueue_lease = CAST(@onqueue_now + ${request.lease} AS DECIMAL(16, 6)), @onqueue_left = ${most}, @onqueue_bytes = ${MOST_BYTES},
+      @onqueue_limits = ${limits}`,
     ...queues.flatMap((queue, index) => [
-      ...moveUp(names, queue, index === 0 ? queues : []),
+      ...moveUp(names, queue),
       takeFrom(names, queue, most, mark),
       // ROW_COUNT() is -1 if the server, while replying, found the client gone, and the transaction still goes on (MariaDB
       // 10.11). If that counted as "none", the lease would not be recorded, and no call could give back what this one took.
@@ -140,29 +144,27 @@ function take(names: MysqlNames, request: Wanted, mark: CallMark): readonly Sql[
  * They are found without locks. A locking read of a range would also lock the row after it, which somebody else may hold or
  * be about to take.
  *
- * @param limited locks the limits of these queues, if they have any, until the end of the transaction: others that take jobs
- *   of them wait, and then count those taken here. In the order of the key, so that two calls do not deadlock
+ * Sets `@onqueue_room` to how many jobs could be taken if none were moved back; NULL: the queue has no limit. The last statement
+ * moves jobs back, and `takeFrom` adds their number. It counts nothing itself: an UPDATE locks what it reads, and those who end
+ * these jobs may wait for it.
  */
-function moveUp({ jobs, turns, orders }: MysqlNames, queue: string, limited: readonly string[]): readonly Sql[] {
+function moveUp({ jobs, turns, orders }: MysqlNames, queue: string): readonly Sql[] {
   const line = sql`${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`;
   const passed = (
     state: number,
   ): Sql => sql`(SELECT COALESCE(CONCAT('[', GROUP_CONCAT(id ORDER BY turn, place, id), ']'), '[]')
     FROM (SELECT id, turn, place FROM ${line} AND state = ${state} AND turn <= @onqueue_now ORDER BY turn, id LIMIT ${MOST_JOBS}) AS passed)`;
-  const limits =
-    limited.length === 0
-      ? raw('NULL')
-      : sql`(SELECT GROUP_CONCAT(amount) FROM ${orders} WHERE kind = 'running' AND value IN (${limited}) FOR UPDATE)`;
   return [
-    sql`SELECT ${limits}, ${passed(RESERVED)}, ${passed(DELAYED)},
+    sql`SELECT ${passed(RESERVED)}, ${passed(DELAYED)},
       (SELECT COALESCE(MIN(turn), 1) FROM ${line} AND state = ${READY} AND turn >= -${MOST_PLACE}),
-      (SELECT COALESCE(MAX(turn), 0) FROM ${line} AND state = ${READY} AND turn <= ${MOST_PLACE})
-      INTO @onqueue_limits, @onqueue_ended, @onqueue_due, @onqueue_head, @onqueue_tail`,
+      (SELECT COALESCE(MAX(turn), 0) FROM ${line} AND state = ${READY} AND turn <= ${MOST_PLACE}),
+      (SELECT amount - (SELECT COUNT(*) FROM ${line} AND state = ${RESERVED}) FROM ${orders} WHERE kind = 'running' AND value = ${queue})
+      INTO @onqueue_ended, @onqueue_due, @onqueue_head, @onqueue_tail, @onqueue_room`,
+    sql`UPDATE ${listed(raw('@onqueue_due'))} STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = list.id
+      SET place = @onqueue_tail + n WHERE state = ${DELAYED} AND turn <= @onqueue_now`,
     sql`UPDATE ${listed(raw('@onqueue_ended'))} STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = list.id
       SET place = @onqueue_head - ${MOST_JOBS + 1} + n, ${UNHELD}, ${COUNT_CRASH}
       WHERE state = ${RESERVED} AND turn <= @onqueue_now`,
-    sql`UPDATE ${listed(raw('@onqueue_due'))} STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = list.id
-      SET place = @onqueue_tail + n WHERE state = ${DELAYED} AND turn <= @onqueue_now`,
   ];
 }
 
@@ -185,9 +187,7 @@ function takeFrom({ jobs, turns, orders }: MysqlNames, queue: string, most: numb
         ) AS found
       ) AS line
       WHERE n <= @onqueue_left AND (total <= @onqueue_bytes OR ${isFirst})
-        AND n <= COALESCE((
-          SELECT amount - (SELECT COUNT(*) FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue} AND state = ${RESERVED})
-          FROM ${orders} WHERE kind = 'running' AND value = ${queue}), n)
+        AND n <= COALESCE(@onqueue_room + GREATEST(ROW_COUNT(), 0), n)
         AND NOT EXISTS (
           SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ${queue} AND COALESCE(ends_at, ${FOR_EVER}) > @onqueue_now)
     ) AS chosen STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = chosen.id

@@ -50,6 +50,27 @@ describe('a store in MariaDB', () => {
     expect((await reserve(connection)).map(idOf)).toEqual(['open']);
   });
 
+  it('counts the jobs of a limited queue only once those before it have committed what they took', async () => {
+    const connection = await world.open();
+    await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
+    await connection.push('free', [{ payload: payload('c') }]);
+    await connection.control.limit('default', 1);
+    const client = await world.client();
+    const [first] = await world.rows(`SELECT MIN(id) AS id FROM ${world.table} WHERE queue = 'default'`);
+    await client.query('SET TRANSACTION ISOLATION LEVEL READ COMMITTED');
+    await client.query('BEGIN');
+    // Two that only read the limit would not wait for each other.
+    await client.query(`SELECT amount FROM ${world.table}_orders WHERE kind = 'running' LOCK IN SHARE MODE`);
+    await client.query(
+      `UPDATE ${world.table} SET reserved_at = 1, lease_until = 4e9, holder = 'x' WHERE id = ${String(first!['id'])}`,
+    );
+    const reserving = reserve(connection);
+    await world.untilSomebodyWaits(client);
+    expect((await reserve(connection, { queues: ['free'] })).map(idOf)).toEqual(['c']);
+    await client.query('COMMIT');
+    expect(await reserving).toEqual([]);
+  });
+
   it('reports a row that another client keeps locked for too long, and settles it later', async () => {
     const connection = await world.open({}, { deadline: meantToPass(3) });
     await connection.push('default', [{ payload: payload('a') }]);
