@@ -118,7 +118,7 @@ describe('the samples', () => {
       'small: 3 in, 7 held',
       'the ten of small ended among the first 30 jobs',
       'at most 3 of big ran at once',
-      'with a limit of 1, 1 of big ran at once',
+      'with a limit of 5, 5 of big ran at once',
       'in order: rent 1, rent 2, rent 3',
       'in order: food 1, food 2, food 3',
     ]);

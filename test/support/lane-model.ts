@@ -247,6 +247,8 @@ export class LaneModel {
     const complain = (lane: string, problem: string): never => {
       throw new Error(`after ${JSON.stringify(step)}: lane ${lane} of ${name} ${problem}`);
     };
+    if (step.do === 'clear' && step.queue === name && sight.lanes.size > 0)
+      complain([...sight.lanes.keys()].join(), 'has jobs after it was cleared');
     for (const lane of new Set([...sight.lanes.keys(), ...sight.listed.keys()])) {
       const found = sight.lanes.get(lane) ?? { inside: 0, held: 0 };
       const listed = sight.listed.get(lane) ?? { inside: 0, held: 0, running: 0, paused: false };
