@@ -97,7 +97,7 @@ export function liveBook(book: Book, now: Milliseconds): Book {
     }
     return live;
   });
-  return { ...book, starts, booked: Math.min(book.booked, now + HORIZON) };
+  return { ...book, starts, booked: book.booked > now + HORIZON + FARTHEST_AHEAD ? now : book.booked };
 }
 
 /**
