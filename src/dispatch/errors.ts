@@ -229,7 +229,7 @@ export const invalidCancelReason = defineError('E_INVALID_CANCEL_REASON', (reaso
 export const invalidLimit = defineError('E_INVALID_LIMIT', (queue: string, limit: unknown) => ({
   message:
     `${valueText(limit)} is not a limit of the queue '${queue}'. Give { running: 5 }, where running is how many of its jobs may run at a ` +
-    'time, at least 1; undefined removes the limit. To hand out nothing, pause the queue.',
+    'time, at least 1. To hand out nothing, pause the queue; to remove the limit, give undefined.',
   facts: { queue, limit },
 }));
 

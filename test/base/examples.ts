@@ -141,6 +141,8 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_LARAVEL_JOB: ['App\\Jobs\\SendInvoice', '0193', 'it belongs to a chain of Laravel'],
   E_LARAVEL_PROPERTY: ['SendInvoice', 'at', 'jobs.ts'],
   E_LEASE_LOST: ['SendEmail', '1'],
+  E_DEBOUNCED: ['0193a6c1'],
+  E_INVALID_LIMIT: ['mail', { running: 0 }],
   E_LIMIT_REACHED: ['SendEmail', '1', 'sync', 'rateLimited()', 2.5],
   E_LOCK_TIMEOUT: ['report', 5],
   E_MANAGER_CLOSED: [],
