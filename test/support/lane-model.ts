@@ -54,7 +54,8 @@ export type Step =
   | { readonly do: 'limit'; readonly queue: QueueName; readonly lane: string; readonly running: number | undefined }
   | { readonly do: 'pause' | 'resume'; readonly queue: QueueName; readonly lane: string };
 
-const queue = fc.constantFrom(...QUEUES);
+/** Mostly one, or lanes would hardly ever be full. */
+const queue = fc.constantFrom<QueueName>('high', 'high', 'high', 'low');
 const lane = fc.constantFrom(...Object.keys(LANES));
 const key = fc.constantFrom(...KEYS);
 const delay = fc.constantFrom(...DELAYS);
@@ -63,11 +64,11 @@ const which = fc.nat(30);
 export const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
     {
-      weight: 6,
+      weight: 9,
       arbitrary: fc.record({
         do: fc.constant('push' as const),
         queue,
-        jobs: fc.array(fc.tuple(lane, delay), { minLength: 1, maxLength: 6 }),
+        jobs: fc.array(fc.tuple(lane, delay), { minLength: 2, maxLength: 8 }),
       }),
     },
     {
@@ -102,22 +103,22 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
     },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('advance' as const), seconds: fc.constantFrom(100, 500) }) },
     {
-      weight: 5,
+      weight: 4,
       arbitrary: fc.record({
         do: fc.constantFrom('cancel' as const, 'promote' as const),
         job: fc.integer({ min: 1, max: 30 }),
       }),
     },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('clear' as const), queue }) },
-    { weight: 2, arbitrary: fc.record({ do: fc.constant('retry' as const), which }) },
+    { weight: 3, arbitrary: fc.record({ do: fc.constant('retry' as const), which }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('renew' as const), which }) },
     {
-      weight: 2,
+      weight: 5,
       arbitrary: fc.record({
         do: fc.constant('limit' as const),
         queue,
         lane: key,
-        running: fc.constantFrom(1, 2, 4, undefined),
+        running: fc.constantFrom(1, 2, 4, 7, undefined),
       }),
     },
     {
@@ -150,6 +151,8 @@ export class LaneModel {
   readonly #advance: ConformanceHarness['advance'];
   readonly #reservations: Reservation[] = [];
   readonly #before = new Map<string, Sight>();
+  /** What was set by hand, by queue and lane. */
+  readonly #set = new Map<string, { limit?: number | undefined; paused?: boolean }>();
   #pushed = 0;
 
   constructor({ connection, advance }: Pick<ConformanceHarness, 'connection' | 'advance'>) {
@@ -203,10 +206,17 @@ export class LaneModel {
         return reservation && connection.renew!([reservation], 350);
       }
       case 'limit':
+        this.#note(step.queue, step.lane, { limit: step.running });
         return connection.lanes!.change(step.queue, step.lane, { limit: step.running });
       default:
+        this.#note(step.queue, step.lane, { paused: step.do === 'pause' });
         return connection.lanes!.change(step.queue, step.lane, { paused: step.do === 'pause' });
     }
+  }
+
+  #note(name: QueueName, lane: string, change: { limit?: number | undefined; paused?: boolean }): void {
+    const place = `${name} ${lane}`;
+    this.#set.set(place, { ...this.#set.get(place), ...change });
   }
 
   #entry(name: string, wait: number): Entry {
@@ -254,6 +264,11 @@ export class LaneModel {
       const listed = sight.listed.get(lane) ?? { inside: 0, held: 0, running: 0, paused: false };
       if (found.inside !== listed.inside) complain(lane, `counts ${listed.inside} jobs, and has ${found.inside}`);
       if (found.held !== listed.held) complain(lane, `says that it holds ${listed.held}, and holds ${found.held}`);
+      const { limit: byHand, paused = false } = this.#set.get(`${name} ${lane}`) ?? {};
+      if (listed.paused !== paused) complain(lane, `is ${paused ? 'not ' : ''}paused`);
+      // An ordered lane lets in one, as soon as it is known to be ordered.
+      const isWrong = lane === 'ordered' ? ![1, byHand].includes(listed.running) : listed.running !== byHand;
+      if (byHand !== undefined && isWrong) complain(lane, `lets in ${listed.running}, and was set to ${byHand}`);
       const limit = listed.paused ? 0 : listed.running;
       const had = before?.lanes.get(lane)?.inside ?? 0;
       // A store may take the jobs of a push one by one, and each says how many may be in from then on.
