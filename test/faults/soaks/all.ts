@@ -11,6 +11,7 @@ import { killedLanes } from './killed-lanes';
 import { killedRedis } from './killed-redis';
 import { killedWorkers } from './killed-workers';
 import { largePayloads } from './large-payloads';
+import { limitedQueue } from './limited-queue';
 import { longJob } from './long-job';
 import { mixedWork } from './mixed-work';
 import { movedClock } from './moved-clock';
@@ -23,6 +24,7 @@ export const soaks = [
   killedChains,
   killedBatches,
   uniqueKeys,
+  limitedQueue,
   killedLanes,
   keptSchedules,
   frozenWorkers,

@@ -1,0 +1,60 @@
+/** A queue of which only a few jobs may run at a time, and worker processes that are killed with SIGKILL in the middle of them. */
+import { Crew } from '../kit/crew';
+import { Take } from '../kit/programs/jobs';
+import { Stage } from '../kit/stage';
+import { meantToPass } from '../../support/meant-to-pass';
+import { atMost, type Soak, tally } from './soak';
+
+interface Size {
+  /** Seconds. On a machine that runs other tests too, a renewal may be late. */
+  readonly lease: number;
+  readonly jobs: number;
+  readonly kills: number;
+  /** Milliseconds that each job takes. */
+  readonly takes: number;
+}
+
+const WORKERS = 4;
+const CONCURRENCY = 5;
+const RUNNING = 3;
+
+export const limitedQueue: Soak<Size> = {
+  name: 'limit',
+  title: 'a limit of 3 jobs at a time for a queue, whose 4 workers of 5 slots are killed with SIGKILL',
+  figure: 'never more than 3 reserved, asked from the store all the while; 0 lost, none left',
+  stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql'],
+  inTests: ['redis', 'sqlite'],
+  sizes: {
+    test: { lease: meantToPass(6), jobs: 150, kills: 2, takes: 10 },
+    soak: { lease: meantToPass(1), jobs: 20_000, kills: 50, takes: 10 },
+    full: { lease: meantToPass(1), jobs: 20_000, kills: 100, takes: 10 },
+  },
+
+  async play(store, { lease, jobs, kills, takes }) {
+    const stage = await Stage.open(store, { lease });
+    try {
+      const connection = stage.manager.connection();
+      await connection.limit(connection.defaultQueue, { running: RUNNING });
+      await stage.dispatch(Array.from({ length: jobs }, () => new Take(takes)));
+      let [most, looks, isOver] = [0, 0, false];
+      const watching = (async () => {
+        for (; !isOver; looks += 1) most = Math.max(most, (await connection.counts()).reserved);
+      })();
+      const crew = new Crew(stage, WORKERS, { concurrency: CONCURRENCY });
+      const feed = () => stage.dispatch(Array.from({ length: CONCURRENCY }, () => new Take(200)));
+      for (let kill = 1; kill <= kills; kill += 1) await crew.killOne((kill * jobs) / (kills + 1), { feed });
+      await stage.drained();
+      isOver = true;
+      await watching;
+      await stage.dismiss();
+
+      const account = await stage.account();
+      return {
+        reached: `${tally(account)}; ${most} reserved at most, in ${looks} looks`,
+        offences: [...account.offences, ...atMost('the number of jobs reserved at a time', most, RUNNING)],
+      };
+    } finally {
+      await stage.close();
+    }
+  },
+};
