@@ -21,6 +21,7 @@ import {
   raw,
   rowsOf,
   runAll,
+  valueOf,
   sql,
   written,
   StorePart,
@@ -181,7 +182,7 @@ function* reschedule(
   { delay = 0, dueAt }: Moment,
   named: string | undefined,
 ): Work<Rescheduled> {
-  const { tables, read, now, line, tiedEnd, waiting, lastInLine } = dialect;
+  const { tables, read, now, line, tiedEnd, waiting, lastInLine, tail } = dialect;
   const { ready, delayed } = line.state;
   const [row] = yield* rowsOf(
     sql`SELECT CASE WHEN ${delayed} THEN 'delayed' WHEN ${ready} THEN 'ready' ELSE 'running' END,
@@ -196,7 +197,8 @@ function* reschedule(
   const waits = due > current;
   const isDebounced = tiedIn([end]).some((text) => tiesAtEnd(text)?.debounce !== undefined);
   if (waits && isDebounced && Number(fence) === 0) return { result: 'debounced' };
-  const columns = waits ? waiting(due) : yield* lastInLine(String(queue), current);
+  const last = waits || tail === undefined ? 0 : Number(yield* valueOf(tail(String(queue))));
+  const columns = waits ? waiting(due) : lastInLine(String(queue), current, last);
   const changes = Object.entries(columns).map(([name, value]) => sql`${raw(name)} = ${value}`);
   const change = sql`UPDATE ${tables.jobs} SET ${changes} WHERE id = ${numeral(job!)} AND ${delayed}`;
   if ((yield* written(change)) === 0) return { result: 'raced' };

@@ -79,7 +79,9 @@ export interface Dialect {
   /** The columns of a job that waits until a moment. */
   readonly waiting: (due: Seconds) => Row;
   /** The columns of a job that is ready, at the tail of its queue. */
-  readonly lastInLine: (queue: string, now: Seconds) => Work<Row>;
+  readonly lastInLine: (queue: string, now: Seconds, tail: number) => Row;
+  /** Selects that tail, the last place in line. Absent: `lastInLine` finds it. */
+  readonly tail?: (queue: string) => Sql;
   /** Selects the end of the payload of a job that may belong to a batch; NULL for other jobs. */
   readonly tiedEnd: Sql;
   /** Removes the jobs whose `id` the page selects. Call it within a transaction. */

@@ -155,7 +155,8 @@ export const controlCases: readonly CaseDefinition[] = [
         await client.control!.reschedule!(id, { delay: 0 });
       });
       taken.push(...(await world.reserveAll()));
-      assert.deepEqual(idsOf(taken).toSorted(), [...numbered(20)].toSorted());
+      assert.equal(taken.length, 20);
+      assert.deepEqual(new Set(idsOf(taken)), new Set(numbered(20)));
       await world.holds({ reserved: 20 });
     },
   }),

@@ -3,18 +3,7 @@ import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { BatchRows, type BatchDialect } from '../batches';
 import { tiedIn, type Addition, type Dialect } from '../dialect';
-import {
-  insertInto,
-  numeral,
-  raw,
-  rowsOf,
-  sql,
-  transaction,
-  valueOf,
-  written,
-  type Sql,
-  type Work,
-} from '../statement';
+import { insertInto, numeral, raw, rowsOf, sql, transaction, written, type Sql, type Work } from '../statement';
 import { SOURCES } from '../records';
 import { availableAt, dueOf, failedColumns, findTail, mysqlLine, now, keyOf, type MysqlNames } from './schema';
 import { mysqlErrors } from './errors';
@@ -68,10 +57,8 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
       const due = dueOf({ delay: 0, due: at });
       return { due_at: due!, available_at: availableAt(due) };
     },
-    *lastInLine(queue, at) {
-      const tail = yield* valueOf(findTail(names, queue, raw('')));
-      return { due_at: null, available_at: Math.floor(at), place: Number(tail) + 1 };
-    },
+    lastInLine: (_queue, at, tail) => ({ due_at: null, available_at: Math.floor(at), place: tail + 1 }),
+    tail: (queue) => findTail(names, queue, raw('')),
     failed: failedColumns(current),
     jobs: new MysqlJobs(names, new BatchRows(common), offset),
     recordsCalls: true,

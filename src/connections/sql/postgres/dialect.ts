@@ -87,9 +87,10 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
       payload: String,
     },
     waiting: (due) => ({ due_at: due, available_at: sql`least(ceil(${due}::double precision), 2147483647)::integer` }),
-    *lastInLine(_queue, at) {
-      return { due_at: null, available_at: Math.floor(at), place: raw(`nextval(${literal(ids.places)})`) };
-    },
+    lastInLine: (_queue, at) => ({
+      ...{ due_at: null, available_at: Math.floor(at) },
+      place: raw(`nextval(${literal(ids.places)})`),
+    }),
     failed: failedColumns(current),
     jobs: new PostgresJobs(ids, offset, (queue) => insertNew(tables.queues, { name: queue })),
     recordsCalls: true,

@@ -63,9 +63,7 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     transaction: (work) => work(),
     line: sqliteLine(tables),
     waiting: (due) => ({ available_at: toMicroseconds(due) }),
-    *lastInLine(queue, at) {
-      return { available_at: at, place: nextPlace(tables, queue) };
-    },
+    lastInLine: (queue, at) => ({ available_at: at, place: nextPlace(tables, queue) }),
     failed: failedColumns(now),
     jobs: new SqliteJobs(tables, new BatchRows(common), now, own),
     recordsCalls: false,
