@@ -29,6 +29,8 @@ interface Deed {
   readonly at: string | ((of: World) => string);
   /** Whether it asks for a confirmation. */
   readonly asks?: boolean;
+  /** What the question wants to know. */
+  readonly answer?: string;
   readonly told: string;
   /** The notice after it was undone. */
   readonly undone?: string;
@@ -44,6 +46,14 @@ const DEEDS: Readonly<Record<string, Deed>> = {
   'pause-lane': { at: queue('tenants'), told: 'tenant-7 is paused', undone: 'tenant-7 is resumed' },
   'resume-lane': { at: queue('tenants'), told: 'tenant-8 is resumed', undone: 'tenant-8 is paused' },
   'limit-lane': { at: queue('tenants'), told: 'tenant-7 lets in 1 at a time', undone: 'lets in as many' },
+  'limit-queue': { at: queue('tenants'), asks: true, answer: '4', told: 'At most 4' },
+  'promote-job': { at: `${queue('mail')}&state=delayed`, told: 'is ready' },
+  'reschedule-job': {
+    at: `${queue('mail')}&state=delayed`,
+    asks: true,
+    answer: '2h',
+    told: 'waits until the new moment',
+  },
   'cancel-job': { at: queue('mail'), asks: true, told: 'is cancelled' },
   'retry-job': { at: job('refused'), told: 'goes back to its queue' },
   'forget-job': { at: job('withCause'), asks: true, told: 'is forgotten' },
@@ -58,12 +68,13 @@ const DEEDS: Readonly<Record<string, Deed>> = {
 
 describe('the dashboard without scripts', () => {
   it.each(Object.keys(ACTIONS))('carries out %s, and can undo it if that is possible', async (action) => {
-    const { at, asks = false, told, undone } = DEEDS[action]!;
+    const { at, asks = false, answer, told, undone } = DEEDS[action]!;
     const address = panel.address + (typeof at === 'string' ? at : at(world));
     await page.goto(address);
 
     await page.locator(`form[action="${action}"] button`).first().click();
     expect(await page.locator('h1', { hasText: '?' }).count()).toBe(asks ? 1 : 0);
+    if (answer !== undefined) await page.locator('main input:not([type=hidden])').fill(answer);
     if (asks) await page.locator('.danger').click();
 
     const notice = page.locator('.notice');
