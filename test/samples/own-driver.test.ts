@@ -25,6 +25,7 @@ describe('the driver of the sample own-driver', () => {
       follows: false,
       find: false,
       keys: false,
+      lanes: false,
       batches: false,
       control: false,
       records: false,
