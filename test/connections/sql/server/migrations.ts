@@ -119,7 +119,9 @@ export function describeMigrations(world: ServerWorld, version: RegExp): void {
       const client = await world.client();
       await client.query('START TRANSACTION');
       await client.query(`INSERT INTO ${world.table}_queues (name) VALUES ('forgotten')`);
-      const warnings = async () => (await connection.diagnose()).filter(({ level }) => level === 'warning');
+      // A busy machine has a slow round trip.
+      const warnings = async () =>
+        (await connection.diagnose()).filter(({ level, subject }) => level === 'warning' && subject !== 'latency');
       expect(await warnings()).toEqual([]);
       world.offset = 300;
       await eventually(async () => (await warnings()).length > 0);
