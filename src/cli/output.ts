@@ -1,6 +1,7 @@
 /** What a command prints: results to standard output, the rest to standard error; how tables and moments look. */
 import type { Milliseconds } from '../base/clock';
 import { ConsoleLogger, type LogLevel, type LogStream } from '../base/logger';
+import { shortSpanText } from '../base/span';
 import { manyLines, oneLine, plainJson } from '../base/text';
 
 /** The parts of `process.stdout` and `process.stderr` that we need. */
@@ -230,19 +231,13 @@ export function momentText(moment: Date): string {
     .replace(/\.\d+Z$/, ' UTC');
 }
 
-/** `3m`: the span in the largest unit that fits, rounded down. */
-export function spanText(span: Milliseconds): string {
-  const [unit, length] = UNITS.find(([, each]) => span >= each) ?? ['s', 1000];
-  return `${Math.floor(span / length)}${unit}`;
-}
-
 /** `90s`, `2h`: the whole span, in the largest unit that divides it. */
 export function exactSpanText(span: Milliseconds): string {
   const [unit, length] = UNITS.find(([, each]) => span >= each && span % each === 0) ?? ['s', 1000];
   return `${span / length}${unit}`;
 }
 
-/** `3m ago`. A store's clock may be ahead of ours; then it was just now. */
+/** `3m 20s ago`. A store's clock may be ahead of ours; then it was just now. */
 export function agoText(moment: Date, now: Milliseconds): string {
-  return `${spanText(Math.max(now - moment.getTime(), 0))} ago`;
+  return `${shortSpanText(Math.max(now - moment.getTime(), 0))} ago`;
 }

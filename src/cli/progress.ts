@@ -1,7 +1,7 @@
 /** The progress of a long command: a line on a terminal with a bar, the rate and the time left, removed at the end. */
 import type { Clock, Milliseconds, Timer } from '../base/clock';
+import { shortSpanText } from '../base/span';
 import type { Call } from './command';
-import { spanText } from './output';
 
 export interface Progress {
   readonly done: number;
@@ -39,7 +39,7 @@ export async function showingProgress<T>(
     const progress = await ask();
     if (isOver) return;
     const facts = progress === undefined ? [] : [doneText(progress), ...pace.facts(progress)];
-    const elapsed = `${spanText(clock.monotonic() - begun)} so far`;
+    const elapsed = `${shortSpanText(clock.monotonic() - begun)} so far`;
     const told = facts.length > 0 ? facts : [elapsed];
     output.renew(progressLine(doing, progress, told, output.room ?? 0));
     timer = clock.after(INTERVAL, () => void show());
@@ -88,7 +88,7 @@ export class Pace {
     const rate = (done - first.done) / (at - first.at);
     if (!(rate > 0)) return [];
     const left =
-      total === undefined || total <= done ? [] : [`${spanText(Math.max((total - done) / rate, 1000))} left`];
+      total === undefined || total <= done ? [] : [`${shortSpanText(Math.max((total - done) / rate, 1000))} left`];
     return [rateText(rate), ...left];
   }
 }

@@ -2,6 +2,7 @@
 import type { Milliseconds, Seconds } from '../base/clock';
 import { errorRecord, causeOf, errorMessage, wholeMessage } from '../base/exception-text';
 import { wants, type Logger } from '../base/logger';
+import { spanText } from '../base/span';
 import type { SetAside } from '../connections/contract';
 import { WorkerStoppingError } from './errors';
 import type { Finished } from './runs';
@@ -38,7 +39,7 @@ export function logOutcome(logger: Logger, { job, outcome }: Finished): void {
   if (reason instanceof WorkerStoppingError) {
     return logger.warn({ ...facts, delay, error: told }, atStop(job, reason));
   }
-  const next = delay === 0 ? 'at once' : `in ${Math.round(delay * 1000) / 1000} s`;
+  const next = delay === 0 ? 'at once' : `in ${spanText(delay * 1000)}`;
   const level = outcome.isKnown === true ? 'debug' : 'warn';
   return logger[level]({ ...facts, delay, error: told, err }, `${name} released, next try ${next}: ${told}`);
 }

@@ -107,7 +107,7 @@ describe('jobs', () => {
     const { stdout } = await kit.run('jobs', 'mail', '--state=ready');
     const failed = await kit.run('jobs', 'mail', '--state=failed');
 
-    expect(stdout).toMatch(/^0193a6c1-0000-7000-8000-000000000000\n {2}attempts 0, \w+ ago\n {2}Render\n/);
+    expect(stdout).toMatch(/^0193a6c1-0000-7000-8000-000000000000\n {2}attempts 0, [\w ]+ ago\n {2}Render\n/);
     expect(stdout).toContain('(none yet)\n  attempts 0\n  (unreadable)\n');
     expect(failed.stdout).toContain(String.raw`Ren\u202eder`);
     expect(failed.stdout).toMatch(/ {2}Error: red\n$/);
@@ -146,7 +146,7 @@ describe('workers', () => {
     const [headings, silent, busy] = stdout.split('\n');
     expect(headings).toMatch(/^worker +queues +busy +done +failed +for +state +runs$/);
     expect(silent).toMatch(/^web-2:4711 +memory: mail +0\/5 +12 +3 +1h +silent for 4\ds$/);
-    expect(busy).toMatch(/^web-1:4711 +memory: mail +1\/5 +12 +3 +1m +running +Render 1m$/);
+    expect(busy).toMatch(/^web-1:4711 +memory: mail +1\/5 +12 +3 +1m \d+s +running +Render 1m \d+s$/);
     expect(code).toBe(0);
   });
 
@@ -193,7 +193,7 @@ describe('monitor', () => {
     expect(own).toMatch(/^ +0 +0 +0 +0 +0 +default paused$/);
     expect(mail).toMatch(/^ +2 +0 +0 +0 +0 +mail$/);
     expect(runs).toMatch(/^ +for +attempt +job +queue +worker +id$/);
-    expect(running).toMatch(/^ +1m +2 +Render +mail +web-1:4711 +j1$/);
+    expect(running).toMatch(/^ +1m \d+s +2 +Render +mail +web-1:4711 +j1$/);
     expect(code).toBe(0);
   });
 

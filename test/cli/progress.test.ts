@@ -104,7 +104,7 @@ describe('the pace of a command', () => {
 
     expect(pace.facts({ done: 0, total: 10_000 })).toEqual([]);
     expect(await after('1s', 0)).toEqual([]);
-    expect(await after('9s', 1000)).toEqual(['100/s', '1m left']);
+    expect(await after('9s', 1000)).toEqual(['100/s', '1m 30s left']);
     expect(await after('10s', 1001)).toEqual(['6/min', '1d left']);
     expect(await after('10s', 10_000)).toEqual(['900/s']);
     expect(await after('60s', 10_000)).toEqual([]);

@@ -1,13 +1,14 @@
 /** `monitor`: the queues and the running jobs; on a terminal redrawn every two seconds, with keys to pause queues. */
 import type { Milliseconds, Timer } from '../../base/clock';
 import { oneLine } from '../../base/text';
+import { shortSpanText } from '../../base/span';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
 import { defineCommand } from '../command';
 import { errorText } from '../errors';
 import { CONNECTION, count, namesIn } from '../flags';
 import { openConnection } from '../named-queues';
-import { type Cell, counted, cut, formatTable, momentText, spanText } from '../output';
+import { type Cell, counted, cut, formatTable, momentText } from '../output';
 import type { Surroundings } from '../session';
 
 export const monitor = defineCommand({
@@ -260,7 +261,7 @@ function crowded({ queues }: Snapshot, max: number): readonly QueueSnapshot[] {
 
 function rowOf(queue: QueueSnapshot): Cell[] {
   const { ready, delayed, running, oldestWait, rate, isPaused } = queue;
-  const wait = oldestWait === undefined ? '' : spanText(oldestWait * 1000);
+  const wait = oldestWait === undefined ? '' : shortSpanText(oldestWait * 1000);
   const perMinute = rate === undefined ? '' : Math.round(rate * 10) / 10;
   const name = oneLine(queue.queue) + (isPaused ? ' paused' : '');
   return [ready, delayed, running, failedText(queue), wait, perMinute, name];
@@ -287,7 +288,7 @@ function runningLines({ workers = [], at }: Snapshot): readonly string[] {
   if (running.length === 0) return [];
   const span = (since: Date): Milliseconds => Math.max(at.getTime() - since.getTime(), 0);
   const rows = running.map(({ name, id, queue, attempt, since, worker }) => [
-    ...[spanText(span(since)), attempt, oneLine(name), oneLine(queue), oneLine(worker), oneLine(id)],
+    ...[shortSpanText(span(since)), attempt, oneLine(name), oneLine(queue), oneLine(worker), oneLine(id)],
   ]);
   return formatTable(['for', 'attempt', 'job', 'queue', 'worker', 'id'], rows)
     .split('\n')

@@ -1,6 +1,7 @@
 /** `schedule:list`, `:run`, `:pause`, `:resume` and `:test`: the schedules of the project and of its stores. */
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/text';
+import { shortSpanText } from '../../base/span';
 import { momentIn } from '../../job/duration';
 import { count } from '../../job/option-kinds';
 import type { ScheduleListing } from '../../schedule/schedules';
@@ -8,7 +9,7 @@ import { defineCommand } from '../command';
 import { HOW_TO_REGISTER, invalidOption } from '../errors';
 import { ofKind, type Flag } from '../flags';
 import { openKeeping } from '../named-queues';
-import { agoText, counted, momentText, spanText, type Cell } from '../output';
+import { agoText, counted, momentText, type Cell } from '../output';
 
 /** Columns that a state needs. */
 const READABLE_STATE = 20;
@@ -55,7 +56,7 @@ function rowOf(listing: ScheduleListing, now: Milliseconds): Cell[] {
   return [
     name,
     declared?.cadence ?? spec,
-    next === undefined ? '–' : `in ${spanText(Math.max(next.getTime() - now, 0))}`,
+    next === undefined ? '–' : `in ${shortSpanText(Math.max(next.getTime() - now, 0))}`,
     last === undefined ? 'never yet' : agoText(last, now),
     stateText(listing, now),
   ];

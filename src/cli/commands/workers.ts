@@ -2,13 +2,14 @@
 import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/text';
+import { shortSpanText } from '../../base/span';
 import { CapabilityError } from '../../connections/errors';
 import type { RunningWorker } from '../../operations/worker-record';
 import { defineCommand, type Call } from '../command';
 import { errorText } from '../errors';
 import { CONNECTION } from '../flags';
 import { keepingConnections, memoryRemark, noteMemory, openConnection } from '../named-queues';
-import { spanText, type Cell } from '../output';
+import { type Cell } from '../output';
 
 export const workers = defineCommand({
   name: 'workers',
@@ -55,7 +56,7 @@ function rowOf(worker: RunningWorker): Cell[] {
     `${busy}/${concurrency}`,
     outcomes.completed,
     outcomes.failed,
-    spanText(ageOf(worker, worker.since)),
+    shortSpanText(ageOf(worker, worker.since)),
     stateText(worker),
     runsText(worker),
   ];
@@ -69,7 +70,7 @@ function runsText(worker: RunningWorker): string {
   const { running, busy, waiting } = worker;
   const named = running
     .slice(0, MOST_NAMED)
-    .map(({ name, since }) => `${oneLine(name)} ${spanText(ageOf(worker, since))}`);
+    .map(({ name, since }) => `${oneLine(name)} ${shortSpanText(ageOf(worker, since))}`);
   const more = busy - named.length;
   const waits = waiting === undefined ? [] : [`${oneLine(waiting.name)} waits to run alone`];
   return [...named, ...(more > 0 && named.length > 0 ? [`${more} more`] : []), ...waits].join(', ');

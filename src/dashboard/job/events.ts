@@ -1,8 +1,9 @@
 /** What happened to a job, in order: as a picture, and as a table with errors and the source that they came from. */
+import { spanText } from '../../base/span';
 import type { Milliseconds } from '../../base/clock';
 import type { Attempt, AttemptOutcome, SourceLines } from '../../operations/history/attempt';
 import { html, type Html, type Shown } from '../html';
-import { counted, moment, spanText } from '../parts/text';
+import { counted, moment } from '../parts/text';
 import type { PageContext } from '../view';
 import type { JobStory } from './story';
 

@@ -1,4 +1,5 @@
 /** The state of a job and what can be done about it, in a sentence each, with buttons and its facts. */
+import { spanText } from '../../base/span';
 import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import { shellWord } from '../../base/text';
@@ -8,7 +9,7 @@ import { SILENT } from '../health';
 import { html, type Html, type Shown } from '../html';
 import { actionForm, failureButtons, jobLink, moveButtons, queueLink } from '../parts/links';
 import { ACTIONS, factList, idFact, table } from '../parts/table';
-import { errorLine, moment, spanText } from '../parts/text';
+import { errorLine, moment } from '../parts/text';
 import type { PageContext } from '../view';
 import type { JobStory, ShownFailure } from './story';
 

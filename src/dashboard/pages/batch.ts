@@ -1,4 +1,5 @@
 /** One batch: its progress, the jobs that it sends, and its failed jobs. */
+import { spanText } from '../../base/span';
 import { type Batch, batchDocument } from '../../dispatch/batch/batch';
 import { type BatchCallbackJob, callbackJobs } from '../../dispatch/batch/members';
 import { listedFailure, type ListedJob } from '../../operations/listed-job';
@@ -9,7 +10,7 @@ import { html, type Html } from '../html';
 import { batchButtons, progressBar, stateBadge, stateText } from '../parts/batch';
 import { actionForm, jobLink, queueLink } from '../parts/links';
 import { ACTIONS, factList, idFact, keyNumbers, numberColumn, table } from '../parts/table';
-import { counted, errorLine, moment, numberText, spanText } from '../parts/text';
+import { counted, errorLine, moment, numberText } from '../parts/text';
 import type { Page, PageContext, View } from '../view';
 
 export const batch: Page = async (context) => {

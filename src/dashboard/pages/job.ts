@@ -1,4 +1,5 @@
 /** Everything about one job. */
+import { spanText } from '../../base/span';
 import type { Milliseconds } from '../../base/clock';
 import type { ResolvedBackoff } from '../../job/duration';
 import { type ChosenOptions, NOTHING_CHOSEN, type RunOptions } from '../../job/options';
@@ -12,7 +13,7 @@ import { batchOf, linksOf, linksPart } from '../job/links';
 import { statePart } from '../job/state';
 import { fieldsOf, isLaravels, readStory } from '../job/story';
 import { type Fact, factList } from '../parts/table';
-import { moment, spanText } from '../parts/text';
+import { moment } from '../parts/text';
 import type { Page, PageContext } from '../view';
 
 export const job: Page = async (context) => {

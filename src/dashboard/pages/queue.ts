@@ -1,4 +1,5 @@
 /** One queue: its state, its history, and its jobs. */
+import { spanText } from '../../base/span';
 import type { QueueFigures } from '../../operations/figures/figures';
 import { JOB_STATES, type JobPage } from '../../operations/found-job';
 import type { JobState, ListedJob } from '../../operations/listed-job';
@@ -11,7 +12,7 @@ import { type Chart, chartFigure } from '../parts/chart';
 import { figuresOf, jobTable, rangeIn, rangeLinks, rangeName, rateChart, withoutSpans } from '../parts/figures';
 import { actionForm, failureButtons, jobLink, moveButtons, pausedBadge } from '../parts/links';
 import { ACTIONS, keyNumbers, numberColumn, table } from '../parts/table';
-import { errorLine, excerptOf, moment, numberText, secondsText, spanText, tenths } from '../parts/text';
+import { errorLine, excerptOf, moment, numberText, secondsText, tenths } from '../parts/text';
 import { isIncapable, readOr, snapshotOf } from '../readings';
 import type { Page, PageContext } from '../view';
 import { laneList } from './lane-list';

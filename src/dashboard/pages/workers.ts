@@ -1,11 +1,12 @@
 /** The workers, their state, and their running jobs. */
+import { spanText } from '../../base/span';
 import type { Milliseconds } from '../../base/clock';
 import type { RunningWorker, WorkersJob } from '../../operations/worker-record';
 import { SILENT, SLOW_LOOP } from '../health';
 import { html, type Html } from '../html';
 import { jobLink, queueLink } from '../parts/links';
 import { numberColumn, table } from '../parts/table';
-import { counted, moment, numberText, secondsText, spanText } from '../parts/text';
+import { counted, moment, numberText, secondsText } from '../parts/text';
 import { workersOf } from '../readings';
 import type { Page, PageContext } from '../view';
 

@@ -1,9 +1,10 @@
 /** The state of a batch, in a word, in sentences and as a picture, and what can be done about it. */
+import { spanText } from '../../base/span';
 import { type Batch, stateOf } from '../../dispatch/batch/batch';
 import { html, type Html } from '../html';
 import type { PageContext } from '../view';
 import { actionForm } from './links';
-import { counted, numberText, spanText } from './text';
+import { counted, numberText } from './text';
 
 /** Whether its first failure has cancelled it. */
 const hasFailed = ({ isCancelled, allowsFailures, failed }: Batch): boolean =>
