@@ -24,7 +24,7 @@ const UNDER: Readonly<Record<string, string>> = { queue: '', job: '', batch: 'ba
 
 /** @param name the name of the page */
 export function frame(view: View, context: PageContext, name: string, notice?: Notice): Html {
-  const { viewer, here, query } = context;
+  const { viewer, here, query, now } = context;
   const link = ([page, label]: readonly [string, string]): Html =>
     html`<a href="${address(page)}" ${(UNDER[name] ?? name) === page && html` aria-current="page"`}>${label}</a>`;
   // Unless the page could not be made and something else is shown.
@@ -47,10 +47,11 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
       <nav aria-label="Pages">${NAVIGATION.map(link)}</nav>
       ${!hasOwnSearch && searchBox}
       <span class="viewer">
+        <span id="updated" class="soft" hidden></span>
         <button type="button" class="quiet" id="pause-updates" hidden aria-pressed="false">Pause updates</button>
         ${viewer.canSignOut && signOut}</span>
     </header>
-    <main id="main" tabindex="-1"${!STILL.has(name) && html` data-live="${here}"`}>
+    <main id="main" tabindex="-1"${!STILL.has(name) && html` data-live="${here}"`} data-now="${now}">
       ${
         notice &&
         html`<div class="notice" tabindex="-1" autofocus>

@@ -7,9 +7,10 @@ import { type PageContext, regionsOf, type View } from './view';
 
 /** The pause between two looks. */
 const PAUSE: Milliseconds = 2000;
-/** A hundredth of the time is spent on looks at the stores: after a round of 100 ms we pause for 10 s. */
-const SHARE = 100;
-const LONGEST_PAUSE: Milliseconds = 30_000;
+/** A twentieth of the time is spent on looks at the stores: after a round of 200 ms we pause for 4 s. */
+const SHARE = 20;
+/** Somebody is watching: a page that stands still for longer looks broken. */
+const LONGEST_PAUSE: Milliseconds = 5000;
 /** After this time the browser must reconnect, and is authorized again. */
 const LONGEST_WATCH: Milliseconds = 300_000;
 /** Pages that are watched at once; on further pages viewers see no updates. */
@@ -25,7 +26,7 @@ interface Watcher {
 interface Watched {
   readonly look: () => Promise<View>;
   readonly watchers: Set<Watcher>;
-  /** What was sent of it last, by the ids of its parts. */
+  /** What was sent of it last, without ages, by the ids of its parts. */
   sent: ReadonlyMap<string, string>;
   /** Its last trouble. */
   trouble: string | undefined;
@@ -135,16 +136,19 @@ function changeOf(page: Watched, view: View): string {
   page.trouble = trouble;
   // While the store is unreachable, the last content stays.
   if (trouble !== undefined) return isSame ? NO_CHANGE : eventOf({ trouble });
-  const markup = new Map([...regionsOf(view)].map(([id, { text }]) => [id, text]));
-  const changed = [...markup].filter(([id, shown]) => page.sent.get(id) !== shown).map(([, shown]) => shown);
-  const isSamePage = changed.length === 0 && markup.size === page.sent.size;
-  page.sent = markup;
+  const markup = [...regionsOf(view)].map(([id, { text }]) => [id, text] as const);
+  const compared = new Map(markup.map(([id, text]) => [id, withoutAges(text)]));
+  const changed = markup.filter(([id]) => page.sent.get(id) !== compared.get(id)).map(([, text]) => text);
+  const isSamePage = changed.length === 0 && compared.size === page.sent.size;
+  page.sent = compared;
   if (isSame && isSamePage) return NO_CHANGE;
-  return eventOf({ trouble: '', title, ids: [...markup.keys()], markup: changed.join('') });
+  return eventOf({ trouble: '', title, ids: [...compared.keys()], markup: changed.join('') });
 }
 
-/** A comment line, which shows whether the viewer is still there. */
-const NO_CHANGE = ': nothing has changed\n\n';
+/** How long ago a moment was: the script counts on by itself, so this alone is no change. */
+function withoutAges(markup: string): string {
+  return markup.replaceAll(/(<time [^>]*>)[^<]*/g, '$1');
+}
 
 /**
  * What the script of the page gets: a trouble to show, or the ids of all parts in order, with the markup of those that changed.
@@ -156,6 +160,9 @@ interface Change {
   readonly markup?: string;
 }
 
-function eventOf(change: Change): string {
+function eventOf(change: Partial<Change>): string {
   return `data: ${JSON.stringify(change)}\n\n`;
 }
+
+/** Tells the script that its page is up to date, and us whether the viewer is still there. */
+const NO_CHANGE = eventOf({});

@@ -13,7 +13,8 @@ function morph(from, to) {
     from.replaceWith(to);
     return;
   }
-  // What the viewer has typed and ticked stays.
+  // What the viewer has typed and ticked stays, and what the script itself writes.
+  if ('own' in from.dataset && 'own' in to.dataset) return;
   if (/^(INPUT|TEXTAREA|SELECT)$/.test(from.nodeName) && from.type !== 'hidden') return;
   for (const { name } of [...from.attributes])
     if (!to.hasAttribute(name) && name !== 'open') from.removeAttribute(name);

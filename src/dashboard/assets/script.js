@@ -4,6 +4,29 @@
   const button = document.getElementById('pause-updates');
   const state = document.getElementById('state');
 
+  const UNITS = [
+    [86400, 'd'],
+    [3600, 'h'],
+    [60, 'min'],
+    [1, 's'],
+  ];
+  // In two units at most, as the server writes it.
+  const spanText = (seconds) => {
+    const first = UNITS.findIndex(([length]) => seconds >= length);
+    const [length, unit] = UNITS[first];
+    const [less, smaller] = UNITS[first + 1] ?? [1];
+    const rest = Math.floor((seconds % length) / less);
+    return `${Math.floor(seconds / length)} ${unit}${smaller && rest ? ` ${rest} ${smaller}` : ''}`;
+  };
+  const ageText = (at) => {
+    const seconds = Math.floor(Math.abs(at - now()) / 1000);
+    if (seconds < 1) return 'now';
+    return at < now() ? `${spanText(seconds)} ago` : `in ${spanText(seconds)}`;
+  };
+  // By the clock of the server: that of the viewer may be wrong.
+  const ahead = Date.now() - Number(main?.dataset.now ?? Date.now());
+  const now = () => Date.now() - ahead;
+
   // Shows moments in the viewer's time zone.
   const localise = (root) => {
     for (const time of root.querySelectorAll('time')) {
@@ -15,6 +38,7 @@
   };
 
   const update = ({ trouble, title, ids, markup }) => {
+    if (trouble === undefined) return;
     // A page that only shows its trouble says it already.
     const told = document.getElementById('trouble') ? '' : trouble;
     if (state.textContent !== told) state.textContent = told;
@@ -39,11 +63,26 @@
       before = shown ?? next;
     }
     for (const part of [...main.querySelectorAll(':scope > .part')]) if (!ids.includes(part.id)) part.remove();
+    for (const readout of main.querySelectorAll('.readout[data-moment]')) repoint(readout);
     if (focused === document.activeElement) return;
     // A row that has moved has lost the focus. If the row is gone, the link of a neighbour gets the focus, where a key pressed
     // now does no harm.
     const near = [...rows.slice(at), ...rows.slice(0, at).toReversed()].find((row) => row.isConnected);
     (focused.isConnected ? focused : (near?.querySelector('a') ?? main)).focus({ preventScroll: true });
+  };
+
+  // A page that is not updated any more must not look as if it were.
+  const updated = document.getElementById('updated');
+  let updatedAt = now();
+  const tick = () => {
+    if (document.hidden) return;
+    for (const time of main.querySelectorAll('time:not([data-clock])')) {
+      const text = ageText(Date.parse(time.dateTime));
+      if (time.textContent !== text) time.firstChild ? (time.firstChild.data = text) : (time.textContent = text);
+    }
+    const text = `Updated ${ageText(updatedAt)}`;
+    if (updated.textContent !== text) updated.textContent = text;
+    updated.className = now() - updatedAt > 15000 ? 'warn' : 'soft';
   };
 
   let source;
@@ -58,7 +97,10 @@
     source = new EventSource(location.href);
     source.addEventListener('message', ({ data }) => {
       wait = 1000;
-      update(JSON.parse(data));
+      const change = JSON.parse(data);
+      if (!change.trouble) updatedAt = now();
+      update(change);
+      tick();
     });
     source.addEventListener('error', () => {
       close();
@@ -83,12 +125,26 @@
     const at = Math.max(0, Math.min(place, rows.length - 1));
     const labels = [...chart.querySelectorAll('thead th')].slice(1);
     const [moment, ...values] = rows[at].children;
-    chart.dataset.at = at;
-    chart.querySelector('.readout').textContent =
+    const readout = chart.querySelector('.readout');
+    readout.dataset.moment = rows[at].dataset.key;
+    readout.textContent =
       `${moment.textContent}: ` + values.map((cell, n) => `${cell.textContent} ${labels[n].textContent}`).join(', ');
     const cursor = chart.querySelector('.cursor');
     cursor.style.left = `${((at + 0.5) / rows.length) * 100}%`;
     cursor.hidden = false;
+  };
+  const placeOf = (chart) => {
+    const { moment } = chart.querySelector('.readout').dataset;
+    return [...chart.querySelectorAll('tbody tr')].findIndex((row) => row.dataset.key === moment);
+  };
+  // After an update: the same moment, which may be at another place, or have left the chart.
+  const repoint = (readout) => {
+    const chart = readout.closest('.chart');
+    const at = placeOf(chart);
+    if (at >= 0) return point(chart, at);
+    delete readout.dataset.moment;
+    readout.textContent = '';
+    chart.querySelector('.cursor').hidden = true;
   };
   document.addEventListener('pointermove', ({ target, clientX }) => {
     const plot = target.closest?.('.plot');
@@ -102,7 +158,8 @@
     const step = { ArrowLeft: -1, ArrowRight: 1 }[key];
     if (!step || !target.matches('.chart')) return;
     event.preventDefault();
-    point(target, Number(target.dataset.at ?? target.querySelectorAll('tbody tr').length) + step);
+    const at = placeOf(target);
+    point(target, (at < 0 ? target.querySelectorAll('tbody tr').length : at) + step);
   });
 
   document.addEventListener('change', ({ target }) => {
@@ -120,7 +177,11 @@
     });
   });
 
-  if (main?.dataset.live && button) button.hidden = false;
+  if (main?.dataset.live && button) {
+    button.hidden = updated.hidden = false;
+    setInterval(tick, 1000);
+    tick();
+  }
   localise(document);
   open();
 })();

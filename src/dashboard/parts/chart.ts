@@ -48,9 +48,9 @@ export function chartFigure(chart: Chart): Html {
   const drawn = kind === 'bars' ? bars(chart, top) : series.map((one) => line(one, y));
   return html`<div class="chart" id="${id}" tabindex="0" role="group" aria-label="${summary(chart)}">
 <p class="title">${title}${series.length > 1 && html`<span class="legend">${series.map(({ label, tone }) => html`<span class="tone-${tone}">${label}</span>`)}</span>`}</p>
-<p class="readout" aria-live="polite"></p>
+<p class="readout" aria-live="polite" data-own></p>
 <div class="scale" aria-hidden="true">${ticks.toReversed().map((tick) => html`<span>${chart.text(tick)}</span>`)}</div>
-<div class="plot"><svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path class="grid" d="${grid}"/>${drawn}</svg><span class="cursor" hidden></span></div>
+<div class="plot"><svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path class="grid" d="${grid}"/>${drawn}</svg><span class="cursor" hidden data-own></span></div>
 <div class="moments" aria-hidden="true">${labelled(at).map(clock)}</div>
 <details><summary>Values</summary>${valueTable(chart)}</details>
 </div>`;

@@ -108,6 +108,36 @@ describe('a page of the dashboard', () => {
     await close();
   });
 
+  it('says how long ago it was updated, and counts on by itself', async () => {
+    const { main, panel } = await given();
+    await using _ = panel;
+    await main.later('1h', new Render(), 'films');
+    const { page, close, problems } = await browser.open(`${panel.address}queue?queue=films&state=delayed`);
+
+    // No update comes, because the clock of the server stands still.
+    await page.locator('#jobs time', { hasText: /^in 59 min 5\d s$/ }).waitFor();
+    await page.locator('#updated', { hasText: /^Updated [1-9] s ago$/ }).waitFor();
+    expect(await page.locator('#updated').getAttribute('class')).toBe('soft');
+    expect(problems()).toEqual([]);
+    await close();
+  });
+
+  it('is not sent again because time has passed', async () => {
+    const { main, panel, clock } = await given();
+    await using _ = panel;
+    await main.later('1h', new Render(), 'films');
+    const { body } = await fetch(`${panel.address}queue?queue=films&state=delayed`, {
+      headers: { accept: 'text/event-stream' },
+    });
+    const events = body!.pipeThrough(new TextDecoderStream()).getReader();
+
+    await clock.advance('2s');
+    expect((await events.read()).value).toContain('Render');
+    await clock.advance('5s');
+    expect((await events.read()).value).toBe('data: {}\n\n');
+    await events.cancel();
+  });
+
   it('requests no updates while it is hidden', async () => {
     const { panel } = await given();
     await using _ = panel;

@@ -81,6 +81,13 @@ describe('an updated region', () => {
     expect(await view.page.locator('[type=text]').inputValue()).toBe('typed');
   });
 
+  it('keeps what the script has written itself', async () => {
+    const readout = (text: string, moment: string) => `<p class="readout"${moment} data-own="">${text}</p><b>x</b>`;
+    const shown = readout('12:00: 3 completed', ' data-moment="12"');
+
+    expect(await morphed(shown, readout('', ''))).toBe(shown);
+  });
+
   it('keeps the nodes of reordered rows, and the selection in them', async () => {
     const row = (key: string, text: string) => `<tr data-key="${key}"><td>${text}</td></tr>`;
     const table = (...rows: readonly string[]) => `<table><tbody>${rows.join('')}</tbody></table>`;

@@ -32,7 +32,7 @@ describe('checks of a store for live pages', () => {
     await clock.advance('2s');
     expect(looks()).toBe(3);
     await clock.advance('3s');
-    await clock.advance('29s');
+    await clock.advance('4s');
     expect(looks()).toBe(3);
     await clock.advance('1s');
     expect(looks()).toBe(4);
