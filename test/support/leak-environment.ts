@@ -8,6 +8,7 @@
 import { ChildProcess } from 'node:child_process';
 import { Server, Socket } from 'node:net';
 import { TestEnvironment } from 'jest-environment-node';
+import { shareScripts } from './shared-scripts';
 
 /** Node.js lists these only by kind, so they can only be counted. */
 const COUNTED = ['MessagePort', 'FSEventWrap', 'UDPWrap'];
@@ -49,6 +50,8 @@ function describeHandle(handle: Handle): string {
 /** `_destroyed` is undocumented, but `hasRef()` is still true for a timer that has fired or was cleared. */
 const isArmed = (timer: NodeJS.Timeout): boolean =>
   timer.hasRef() && !(timer as unknown as { _destroyed: boolean })._destroyed;
+
+shareScripts();
 
 export default class LeakEnvironment extends TestEnvironment {
   #timers = new Set<NodeJS.Timeout>();
