@@ -18,6 +18,7 @@ import { PendingJob } from './pending-dispatch';
 import { methodArguments, openScope, resolveHandler, runInScope, type Scope } from '../container/scope';
 import { uuidv7 } from '../payload/uuid';
 import { runFor, type Application } from '../connections/application';
+import { Checkpoints } from '../operations/checkpoints';
 
 /** For the manager behind `Queue`, use `Bus`; for your own manager, `new JobBus(() => manager)`. */
 export class JobBus implements JobDispatcher {
@@ -165,7 +166,7 @@ export function runInPlace(application: Application, job: object, handler: Class
 async function run(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
   const target = job.constructor;
   if (extendsJob(target) && isRunning(job)) throw alreadyRunning(target.name);
-  const context = new InPlaceContext(target.name);
+  const context = new InPlaceContext(target.name, application);
   const scope = openScope(application.container);
   try {
     scope.register(JobContext, context);
@@ -211,9 +212,12 @@ class InPlaceContext extends JobContext {
   failure: Error | undefined;
   isOver = false;
 
-  constructor(name: string) {
+  readonly #checkpoints: Checkpoints;
+
+  constructor(name: string, { registry, clock }: Application) {
     super();
     this.name = name;
+    this.#checkpoints = new Checkpoints({ job: this, registry, clock });
   }
 
   get hasFailed(): boolean {
@@ -235,6 +239,23 @@ class InPlaceContext extends JobContext {
   // Checked, but not stored: nobody knows the id of this run.
   progress(value: number, text?: string): void {
     checkedProgress(this.name, value, text);
+  }
+
+  // Nobody can go on with it: all steps run.
+  step<T>(name: string, run: () => T | PromiseLike<T>): Promise<T> {
+    return this.#checkpoints.step(name, run);
+  }
+
+  stepKey(name: string): string {
+    return this.#checkpoints.stepKey(name);
+  }
+
+  checkpoint(name: string, value: unknown): Promise<void> {
+    return this.#checkpoints.checkpoint(name, value);
+  }
+
+  checkpointed(name: string): never {
+    return this.#checkpoints.checkpointed(name) as never;
   }
 
   appendToChain(): never {

@@ -242,6 +242,40 @@ export const invalidProgress = defineError('E_INVALID_PROGRESS', (job: string, v
   facts: { job, value },
 }));
 
+/** A step or a cursor was used by a job whose class does not keep them. */
+export const noCheckpoints = defineError('E_NO_CHECKPOINTS', (job: string, call: string) => ({
+  message: `${call} of ${job}: its class keeps no steps and no cursors. Say checkpoints: true in @Job().`,
+  facts: { job, call },
+}));
+
+/** A step or a cursor was used in a way that cannot be kept. */
+export const invalidStep = defineError(
+  'E_INVALID_STEP',
+  (job: string, call: string, value: unknown, remedy: string) => ({
+    message: `${call} of ${job}: ${valueText(value)} is not valid. ${remedy}`,
+    facts: { job, call, value },
+  }),
+);
+
+/** Two steps of one run have the same name, so a later attempt could not tell them apart. */
+export const duplicateStep = defineError('E_DUPLICATE_STEP', (job: string, id: string, step: string) => ({
+  message:
+    `${job} ${id} has two steps called '${step}'. Give each its own name: in a loop, with what makes it different, such as ` +
+    'step(`page ${n}`, …).',
+  facts: { job, id, step },
+}));
+
+/** What a job wants to keep does not fit into its record. */
+export const checkpointTooLarge = defineError(
+  'E_CHECKPOINT_TOO_LARGE',
+  (job: string, id: string, name: string, bytes: number, most: number) => ({
+    message:
+      `${job} ${id}: with '${name}', its steps and cursors have ${bytes} bytes, and may have ${most}. Keep large values elsewhere, and ` +
+      'let the step return where they are.',
+    facts: { job, id, name, bytes, most },
+  }),
+);
+
 /** The job class has neither a `handle()` nor a handler. */
 export const noHandler = defineError('E_NO_HANDLER', (job: string) => ({
   message: `${job} has no handle(), and no class is decorated with @Handles(${job}). Write one of the two.`,

@@ -54,6 +54,22 @@ export class RunnableJob {
     running(this, 'prependToChain()').prependToChain(...jobs);
   }
 
+  async step<T>(name: string, run: () => T | PromiseLike<T>): Promise<T> {
+    return running(this, 'step()').step(name, run);
+  }
+
+  stepKey(name: string): string {
+    return running(this, 'stepKey()').stepKey(name);
+  }
+
+  async checkpoint(name: string, value: unknown): Promise<void> {
+    return running(this, 'checkpoint()').checkpoint(name, value);
+  }
+
+  checkpointed(name: string): unknown {
+    return running(this, 'checkpointed()').checkpointed(name);
+  }
+
   make(token: unknown): unknown {
     running(this, 'make()');
     return inject(token as Class);
@@ -105,6 +121,9 @@ for (const member of ['attempts', 'signal', 'fence'] as const)
 export const MEMBERS: ReadonlySet<string> = new Set(
   Object.getOwnPropertyNames(RunnableJob.prototype).filter((name) => name !== 'id'),
 );
+
+/** Members that only jobs with `checkpoints` have. To the others a field of that name is data, as it was before there were any. */
+const STEPS: ReadonlySet<string> = new Set(['step', 'stepKey', 'checkpoint', 'checkpointed']);
 
 export function extendsJob(target: Class): boolean {
   return target.prototype instanceof RunnableJob;
@@ -173,8 +192,9 @@ export function checkInstance(job: object, definition: JobDefinition): void {
   for (const property of Object.keys(job)) if (SUSPECT.has(property)) checkProperty(job, property, definition);
 }
 
-function checkProperty(job: object, property: string, { file, target }: JobDefinition): void {
+function checkProperty(job: object, property: string, { file, target, options }: JobDefinition): void {
   const { name } = target;
+  if (STEPS.has(property) && (options.checkpoints ?? false) === false) return;
   if (METHODS.has(property) && typeof Reflect.get(job, property) === 'function') {
     throw methodInField(name, property, file);
   }

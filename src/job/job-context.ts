@@ -3,8 +3,8 @@ import { outsideRun } from '../container/errors';
 import { inject } from '../container/scope';
 import type { JobInstance } from './registry';
 import type { Delay } from './duration';
-import { noJobRuns, invalidProgress } from './errors';
-import { isPlain } from '../base/text';
+import { noJobRuns, invalidProgress, invalidStep } from './errors';
+import { isName, isPlain } from '../base/text';
 
 /**
  * What a chain may consist of: jobs, and batches (`PendingBatch`); the chain goes on when a batch has ended well. False, null and
@@ -120,6 +120,27 @@ export abstract class JobContext {
    */
   abstract progress(value: number, text?: string): void;
   /**
+   * For a job with `checkpoints: true`: runs one step of it and keeps what it gave; if an earlier attempt has kept that, resolves to it, and runs nothing. If
+   * it throws, nothing is kept. A crash between the end of a step and the write repeats that step: see `stepKey`.
+   *
+   * @param name tells the steps of a job apart
+   * @throws what `run` throws; E_NO_CHECKPOINTS, E_DUPLICATE_STEP, E_CHECKPOINT_TOO_LARGE, UnserializableValueError; LeaseLostError:
+   * another worker has the job; E_NO_RECORDS and what the store throws
+   */
+  abstract step<T>(name: string, run: () => T | PromiseLike<T>): Promise<T>;
+  /** A text that is the same in each attempt of this step and for nothing else: an idempotency key for other services. */
+  abstract stepKey(name: string): string;
+  /**
+   * Keeps how far the job has come, under a name: `checkpoint('rows', row.id)`. May be called as often as you like: it writes at most
+   * once a second, and in any case when the attempt ends without success. A crash loses the last second.
+   *
+   * @throws as `step`
+   */
+  abstract checkpoint(name: string, value: unknown): Promise<void>;
+  /** What was kept last under this name, by this or an earlier attempt. Undefined if nothing was. @throws E_NO_CHECKPOINTS */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller says what it has kept
+  abstract checkpointed<T>(name: string): T | undefined;
+  /**
    * Adds jobs at the end of its chain, to follow if this job succeeds. A failed attempt adds nothing. @throws any error of these
    * jobs
    */
@@ -135,6 +156,15 @@ export function runningJob(call: string): JobContext {
   } catch (error) {
     throw outsideRun.is(error) ? noJobRuns(call) : error;
   }
+}
+
+/** In characters: other services take keys of about twice that. */
+const LONGEST_STEP = 100;
+
+/** @throws E_INVALID_STEP */
+export function stepName(job: string, call: string, name: unknown): string {
+  if (typeof name === 'string' && isName(name) && name.length <= LONGEST_STEP && name.isWellFormed()) return name;
+  throw invalidStep(job, call, name, `Give a name: one line of 1 to ${LONGEST_STEP} characters.`);
 }
 
 /** Longest text, in characters: it is shown in one line of a list. */

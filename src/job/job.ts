@@ -38,6 +38,18 @@ export interface JobBase {
   appendToChain(...jobs: readonly JobInstance[]): void;
   /** The same, but at the beginning of its chain. */
   prependToChain(...jobs: readonly JobInstance[]): void;
+  /**
+   * Runs one step of a long job, and keeps what it gave: a later attempt gets that instead of running it again. For jobs with
+   * `checkpoints: true`. These four are also at `this.job`, where what they throw is told.
+   */
+  step<T>(name: string, run: () => T | PromiseLike<T>): Promise<T>;
+  /** An idempotency key for what a step calls: the same in each attempt. */
+  stepKey(name: string): string;
+  /** Keeps how far the job has come, for a later attempt. Writes at most once a second. */
+  checkpoint(name: string, value: unknown): Promise<void>;
+  /** What was kept last under this name. Undefined if nothing was. */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller says what it has kept
+  checkpointed<T>(name: string): T | undefined;
   /** Resolves a dependency within this run, for places where no parameter can be decorated. */
   make<T extends object>(token: Class<T>): T;
   make<T>(token: NamedToken<T> | object): T;

@@ -77,6 +77,11 @@ export interface JobOptions {
    * their turn: see [lanes](lanes.md). Default: `false`.
    */
   lane?: false | LaneOptions | undefined;
+  /**
+   * `true`, or `{ steps: 4 }`, which also tells the progress: the job keeps its steps and cursors, and a later attempt goes on from
+   * there: see [long jobs](long-jobs.md). Default: `false`.
+   */
+  checkpoints?: boolean | CheckpointOptions | undefined;
   /** If an entity that the job carries is gone, cancel the job instead of failing the attempt. Default: `false`. */
   deleteWhenMissing?: boolean | undefined;
   /**
@@ -169,6 +174,19 @@ export const debounce: Kind<Debouncing | undefined> = (value, place) => {
   const most = longest === undefined ? undefined : durationSeconds(longest, `longest in ${place.subject}`);
   if (most !== undefined && most < seconds) throw place.refuse(value, 'longest must not be shorter than wait');
   return { by: by as Debouncing['by'], wait: seconds, longest: most };
+};
+
+export interface CheckpointOptions {
+  /** How many steps the job has: each that is done moves its progress on. */
+  readonly steps: number;
+}
+
+/** Undefined if nothing is kept. `steps`: undefined if nobody said how many there are. */
+export const checkpoints: Kind<Partial<CheckpointOptions> | undefined> = (value, place) => {
+  if (typeof value === 'boolean') return value ? {} : undefined;
+  const remedy = 'give true or false, or { steps }: how many steps the job has, a whole number from 1';
+  const { steps } = membersOf(['steps'], remedy)(value, place);
+  return { steps: count(1)(steps, { ...place, refuse: () => place.refuse(value, remedy) }) };
 };
 
 /**
@@ -351,6 +369,7 @@ export const JOB_OPTIONS: { readonly [Option in keyof Required<JobOptions>]: Job
     isData: true,
     otherNames: ['group', 'groupId', 'concurrencyKey', 'limitsConcurrency', 'limits_concurrency'],
   },
+  checkpoints: { read: checkpoints, isData: true, otherNames: ['steps', 'resumable', 'continuation'] },
   deleteWhenMissing: { read: flag, isData: true, otherNames: ['deleteWhenMissingModels'] },
   keepResult: { read: kept, isData: true, isShort: true, otherNames: ['resultTtl', 'resultTTL', 'keepResults'] },
   schedule: { read: schedule, isData: true, otherNames: ['cron', 'every', 'repeat'] },

@@ -15,6 +15,7 @@ import {
 } from './duration';
 import type { JobDefinition } from './registry';
 import {
+  checkpoints,
   debounce,
   blankOptions,
   JOB_OPTIONS,
@@ -173,9 +174,12 @@ export const declaredLane = readOnce('lane', lane);
 /** How long results of the class's jobs are kept. Undefined if they are not. */
 export const keptResult = readOnce('keepResult', kept);
 
+/** Whether jobs of the class keep steps and cursors. Undefined if not. */
+export const keptCheckpoints = readOnce('checkpoints', checkpoints);
+
 /** Reads the option only once for each class, and not at all for those without it, as most are. */
 function readOnce<Value>(
-  option: 'unique' | 'debounce' | 'lane' | 'keepResult',
+  option: 'unique' | 'debounce' | 'lane' | 'keepResult' | 'checkpoints',
   read: Kind<Value | undefined>,
 ): (definition: JobDefinition | undefined) => Value | undefined {
   const known = new WeakMap<JobDefinition, { readonly is: Value | undefined }>();

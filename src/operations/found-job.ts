@@ -14,6 +14,7 @@ import {
   type Attempt,
   type JobHistory,
 } from './history/attempt';
+import { stepsOf, type FoundStep } from './checkpoints';
 import { readCompleted, RESULTS } from './kept-end';
 import {
   listedFailure,
@@ -43,6 +44,8 @@ interface Told {
   readonly history: readonly Attempt[];
   /** What it reported last, within the last hour. */
   readonly progress?: FoundProgress | undefined;
+  /** The steps that it has done, oldest first, for its next attempt. Undefined if none are kept. */
+  readonly steps?: readonly FoundStep[] | undefined;
 }
 
 type Untold<Names extends string> = { readonly [Name in Names]?: undefined };
@@ -132,20 +135,26 @@ async function givenIn(records: RecordStore | undefined, connection: string, id:
 }
 
 interface Kept {
-  readonly told: Pick<FoundJob, 'history' | 'progress'>;
+  readonly told: Pick<FoundJob, 'history' | 'progress' | 'steps'>;
   readonly completed?: End | undefined;
 }
 
 async function keptIn(records: RecordStore | undefined, connection: string, id: string): Promise<Kept> {
   if (records === undefined) return { told: { history: [] } };
   const kept = (kind: string): Promise<string | undefined> => records.get(kind, id);
-  const [progress, ...texts] = await Promise.all([kept(PROGRESS), kept(HISTORY), kept(COMPLETED)]);
+  const [steps, progress, ...texts] = await Promise.all([
+    stepsOf(records, connection, id),
+    kept(PROGRESS),
+    kept(HISTORY),
+    kept(COMPLETED),
+  ]);
   // One store may keep records of several connections.
   const [history, completed] = texts
     .map(readHistory)
     .map((read) => (read?.connection === connection ? read : undefined));
   const attempts = [...(history?.attempts ?? []), ...(completed?.attempts ?? [])].map(attemptOf);
-  return { told: { history: attempts, progress: readProgress(progress) }, completed: completed && endOf(completed) };
+  const told = { history: attempts, progress: readProgress(progress), steps };
+  return { told, completed: completed && endOf(completed) };
 }
 
 function endOf({ name, queue, attempts }: JobHistory): End {

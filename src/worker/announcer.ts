@@ -11,7 +11,8 @@ import type { Entry, FollowUp, SettleResult } from '../connections/contract';
 import { followUpEvent, type FollowUpPlace } from '../connections/entries';
 import type { Milliseconds } from '../base/clock';
 import { readyAtOf } from '../payload/uuid';
-import { storeNow } from './outcome';
+import type { Checkpoints } from '../operations/checkpoints';
+import { isOver, storeNow } from './outcome';
 import type { Finished } from './runs';
 import { Deadline, type Deadlines } from './deadlines';
 import { callbackTimedOut } from './errors';
@@ -42,7 +43,10 @@ export class Announcer {
     const { settlement } = outcome;
     const queued =
       'next' in settlement && settlement.next !== undefined ? this.#tellNext(job, settlement.next) : undefined;
-    const told = queued === undefined ? this.#announce(job, outcome) : queued.then(() => this.#announce(job, outcome));
+    const forgotten = job.kept !== undefined && isOver(outcome) ? this.#forget(job, job.kept) : undefined;
+    const first =
+      queued === undefined ? forgotten : forgotten === undefined ? queued : Promise.all([queued, forgotten]);
+    const told = first === undefined ? this.#announce(job, outcome) : first.then(() => this.#announce(job, outcome));
     const isAttempt = job.handler !== 'not-called' && this.#application.hooks.has('attempted');
     if (!isAttempt) return told;
     const { connectionName } = job;
@@ -68,6 +72,14 @@ export class Announcer {
     if (!hooks.has(hook)) return undefined;
     const told = this.#call(() => hooks.emit(hook, event));
     return told && this.#within(job, `the hook ${hook}`, told);
+  }
+
+  async #forget(job: RunningJob, kept: Checkpoints): Promise<void> {
+    try {
+      await kept.forget();
+    } catch (error) {
+      this.#application.report(error, { job, during: `removing the steps of ${job.name}` });
+    }
   }
 
   #tellNext(job: RunningJob, next: readonly FollowUp[]): Promise<void> | undefined {

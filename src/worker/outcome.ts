@@ -159,6 +159,11 @@ export function unknownHere({ reservation }: RunningJob, delay: Seconds, reason:
   return { settlement: { outcome: 'released', reservation, delay, counters, frees: true }, reason };
 }
 
+/** Whether the job has ended, and nobody can send it again. */
+export function isOver({ settlement: { outcome } }: Outcome): boolean {
+  return outcome === 'completed' || outcome === 'cancelled';
+}
+
 /** Whether the job was given back because this worker cannot run it, but one of another deploy or of Laravel may. */
 export function isForOthers({ reason }: Outcome): boolean {
   return mayBeKnownElsewhere(reason) || laravelJob.is(reason) || unknownJob.is(reason);

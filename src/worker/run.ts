@@ -10,15 +10,16 @@ import { nearest } from '../base/text';
 import { Recent } from '../base/collections';
 import type { Middleware } from '../job/middleware';
 import type { RunOptions, WorkerDefaults } from '../job/options';
-import { resolveRun } from '../job/resolve-options';
+import { keptCheckpoints, resolveRun } from '../job/resolve-options';
 import { decodeEnvelope, decodeJob, decodeMiddleware, onlyInLaravel, type Envelope } from '../payload/envelope';
 import { releasesSinceRetry, glimpseOf } from '../payload/counters';
 import { tellObservers, type Application } from '../connections/application';
+import { isStoreAway } from '../connections/errors';
 import { Announcer } from './announcer';
 import { Deadline, Deadlines } from './deadlines';
 import { declareCarry, declareSeal } from '../dispatch/built-in';
 import { declareStartBatch } from '../dispatch/batch/send-batch';
-import { JobCancelledError, JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
+import { JobCancelledError, JobTimedOutError, LeaseLostError, laravelJob, poisonJob, unknownJob } from './errors';
 import { callHandle, checkAdapters } from './handler';
 import {
   followed,
@@ -31,6 +32,7 @@ import {
   mayBePoisonNext,
   outcomeOf,
   refusalOf,
+  releasedForFree,
   storeNow,
   unknownHere,
   unstarted,
@@ -54,6 +56,8 @@ export interface ExecutorSettings {
 }
 
 const MOST_CRASHED = 10_000;
+/** When a job comes back whose steps and cursors could not be read. */
+const AWAY: Seconds = 5;
 
 export class Executor {
   /** Tells how a run ended. */
@@ -92,12 +96,13 @@ export class Executor {
       outcome = refused instanceof Promise ? await refused : refused;
       if (outcome === undefined) {
         this.#decode(job);
+        if (job.fence > 1 && keptCheckpoints(job.definition) !== undefined) await this.#takeOver(job);
         const told = this.#tellBefore(job);
         if (told !== undefined) await told;
         const confirmingAgain = job.lease?.confirm();
         if (confirmingAgain !== undefined) await Promise.race([confirmingAgain, aborted(job)]);
-        // A hook may have ended the job, or it was aborted while we waited for the hooks.
-        const mayStart = job.ending === undefined && job.abortReason === undefined;
+        // A hook may have ended the job, or it was aborted while we waited.
+        const mayStart = (job.ending ?? job.abortReason ?? job.thrown) === undefined;
         const returned = mayStart ? this.#callHandler(job) : undefined;
         if (returned !== undefined) await returned;
         outcome = this.#decided(job);
@@ -203,6 +208,17 @@ export class Executor {
     if (job.held !== undefined) checkAdapters(job.held, this.#application);
   }
 
+  // It goes on where an earlier attempt was. @throws QueueUnavailableError nobody can say where that is
+  async #takeOver(job: RunningJob): Promise<void> {
+    try {
+      await job.checkpoints('step()').takeOver();
+    } catch (error) {
+      if (isStoreAway(error)) throw error;
+      if (error instanceof LeaseLostError) job.abort(error, Infinity);
+      else job.thrown = toError(error);
+    }
+  }
+
   #tellBefore(job: RunningJob): Promise<void> | undefined {
     if (job.reservation.counters.crashes > 0) this.#tellRecovery(job);
     if (!this.#application.hooks.has('before')) return undefined;
@@ -302,6 +318,7 @@ export class Executor {
   #notRun(job: RunningJob, error: unknown): Outcome {
     // A cancelled job counts as cancelled even if it cannot be read.
     if (isCancelled(job)) return cancelled(job);
+    if (isStoreAway(error)) return releasedForFree(job, AWAY, error);
     return mayBeKnownElsewhere(error) ? this.#notYet(job, error) : failed(job, toError(error));
   }
 

@@ -29,8 +29,10 @@ import type { Reservation, Settlement } from '../connections/contract';
 import type { Onward } from '../connections/entries';
 import { START_BATCH } from '../dispatch/batch/send-batch';
 import { batchElsewhere } from '../dispatch/errors';
-import { invalidBatch } from '../job/errors';
-import { manuallyFailed } from './errors';
+import { invalidBatch, noCheckpoints } from '../job/errors';
+import { keptCheckpoints } from '../job/resolve-options';
+import { Checkpoints } from '../operations/checkpoints';
+import { LeaseLostError, manuallyFailed } from './errors';
 
 /** How the job itself ended its run. */
 export type Ending =
@@ -130,6 +132,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
   readonly storeClock: StoreClock | undefined;
   /** Set by the lease keeper. Undefined if there is no lease, or it is no longer ours. */
   lease: Lease | undefined;
+  /** What it keeps for its next attempt. Undefined until it asks for it, or if its class keeps nothing. */
+  kept: Checkpoints | undefined;
   /** Called when the run is aborted; the executor's. */
   onAbort: ((grace: Seconds) => void) | undefined;
   /** Called when a handler returns after its outcome was recorded without it; the worker's. */
@@ -223,6 +227,47 @@ export class RunningJob extends JobContext implements DenseSetMember {
     const progress = checkedProgress(this.name, value, text);
     if (this.endedAs === undefined && this.application !== undefined)
       tellObservers(this.application, this, (observer) => observer.progressed?.(this, progress));
+  }
+
+  async step<T>(name: string, run: () => T | PromiseLike<T>): Promise<T> {
+    return this.checkpoints('step()').step(name, run);
+  }
+
+  stepKey(name: string): string {
+    return this.checkpoints('stepKey()').stepKey(name);
+  }
+
+  async checkpoint(name: string, value: unknown): Promise<void> {
+    return this.checkpoints('checkpoint()').checkpoint(name, value);
+  }
+
+  checkpointed(name: string): never {
+    return this.checkpoints('checkpointed()').checkpointed(name) as never;
+  }
+
+  /** @throws E_NO_CHECKPOINTS, E_NO_RECORDS */
+  checkpoints(call: string): Checkpoints {
+    return (this.kept ??= this.#checkpoints(call));
+  }
+
+  #checkpoints(call: string): Checkpoints {
+    const { application, reservation, name, id } = this;
+    const said = keptCheckpoints(this.definition);
+    if (said === undefined || application === undefined) throw noCheckpoints(name, call);
+    const { registry, clock } = application;
+    const settings = { job: this, registry, clock, steps: said.steps };
+    if (this.isAtOnce) return new Checkpoints(settings);
+    const driver = application.driver(this.connectionName);
+    const { records } = application.neededOperationsOf(driver);
+    const lost = (): Error => new LeaseLostError(name, id);
+    const checkOpen = async (): Promise<void> => {
+      await this.lease?.confirm();
+      if (this.abortReason instanceof LeaseLostError) throw this.abortReason;
+      if (this.endedAs !== undefined) throw this.abortReason ?? lost();
+    };
+    const isOurs = async (): Promise<boolean> =>
+      (await driver.renew?.([reservation], application.settings(driver.name).retryAfter))?.[0] !== 'lost';
+    return new Checkpoints({ ...settings, store: { records, checkOpen, isOurs, lost } });
   }
 
   /** The links that follow the job, with its own changes. */

@@ -22,7 +22,8 @@ import { sendOnward, type Onward } from '../connections/entries';
 import type { OutcomeCounts, StoreHealth } from './health';
 import { logLost, logOutcome, logRefused, logSetAside } from './job-log';
 import { tellEnded } from './announcer';
-import { refusedOutcome } from './outcome';
+import { LeaseLostError } from './errors';
+import { isOver, refusedOutcome } from './outcome';
 import type { WorkerSettings } from './settings';
 import type { RunningJob, Outcome } from './running-job';
 import { Finished, type Runs } from './runs';
@@ -91,8 +92,7 @@ export class Settler {
   exchange(finished: readonly Finished[], wanted?: Wanted): Promise<ReserveReply | undefined> {
     const settlements: Settlement[] = [];
     for (const { job, outcome } of finished) {
-      const isPrepared =
-        this.#failures !== undefined || outcome.onward !== undefined || keptResult(job.definition) !== undefined;
+      const isPrepared = (this.#failures ?? outcome.onward ?? job.kept ?? keptResult(job.definition)) !== undefined;
       if (isPrepared) return this.#exchangePrepared(finished, wanted);
       settlements.push(outcome.settlement);
     }
@@ -386,16 +386,24 @@ export async function isStillOurs(connection: Connection, reservation: Reservati
 }
 
 /**
- * Keeps the result or the error of a job whose class asks for that. Written before the outcome, so that it is there once the
- * job counts as ended.
+ * Keeps the result or the error of a job whose class asks for that, and what its next attempt goes on with. Written before the
+ * outcome, so that it is there once the job counts as ended.
+ *
+ * @throws QueueUnavailableError the store that should keep it is away
  */
-
-/** @throws QueueUnavailableError the store that should keep it is away */
 export async function keepEndOf(
-  application: Pick<Application, 'keepEnd'>,
+  application: Pick<Application, 'keepEnd' | 'report'>,
   job: RunningJob,
   outcome: Outcome,
 ): Promise<void> {
+  try {
+    await job.kept?.end(isOver(outcome));
+  } catch (error) {
+    if (isStoreAway(error)) throw error;
+    // Whoever has the job now keeps its own.
+    if (!(error instanceof LeaseLostError))
+      application.report(error, { job, during: `keeping the steps of ${job.name}` });
+  }
   const keep = keptResult(job.definition);
   const end = keep === undefined ? undefined : endOf(job, outcome);
   if (end !== undefined) await application.keepEnd(job, end, keep!);

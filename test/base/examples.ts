@@ -39,6 +39,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   ],
   E_CALLBACK_TIMED_OUT: ['the hook after', 'SendEmail', '1', 60],
   E_CAPABILITY: ['main', 'null', 'reserve'],
+  E_CHECKPOINT_TOO_LARGE: ['Import', '0193a6c1', 'rows', 70_000, 65_536],
   E_CLASS_TRANSFORMER: [],
   E_CONFIG_FILE: ['onqueue.config.ts', 'it exports nothing', cause.cause],
   E_CONFIGURATION_LOADING: [],
@@ -78,6 +79,9 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_DATABASE_URL: ['main', 'oracle', 'the scheme oracle is none of ours.'],
   E_DISPOSE: [[{ name: 'Basket', error: new Error('stuck') }]],
   E_DUPLICATE_SCHEDULE: ['prune', '@Job() on Prune (jobs.ts)', 'Queue.schedule() in schedules.ts:3:7'],
+  E_DUPLICATE_STEP: ['Import', '0193a6c1', 'download'],
+  E_INVALID_STEP: ['Import', 'step()', '', 'Give a name.'],
+  E_NO_CHECKPOINTS: ['Import', 'step()'],
   E_DUPLICATE_JOB: [
     'SendEmail',
     { name: 'SendEmail', file: 'a.ts', decorator: 'Job' },

@@ -116,3 +116,20 @@ it('says if nothing is known about a job', async () => {
   expect([stdout, code]).toEqual(['', 1]);
   expect(stderr).toContain("Nothing is known of a job 'nobody' on memory");
 });
+
+it('lists the steps that a failed job has done, and retry --from-start forgets them', async () => {
+  const id = await dispatch('nobody');
+  await work();
+  const { records } = manager.driver();
+  const steps = [{ name: 'down\u001B[31mload', at: kit.clock.now(), ms: 1200, command: 1 }];
+  const value = JSON.stringify({ fence: 1, steps, cursors: [] });
+  await records!.put([{ kind: 'checkpoint', id: `memory:${id}`, value }], 60);
+
+  const { stdout } = await kit.run('inspect', id);
+  await kit.run('retry', id, '--from-start');
+
+  expect(stdout).toMatch(/✓ download {2}\d{4}-.* took 1200 ms/);
+  expect(stdout).toContain(`onqueue retry --from-start ${id}`);
+  expect(await records!.get('checkpoint', `memory:${id}`)).toBeUndefined();
+  expect(await manager.connection().find(id)).toMatchObject({ state: 'ready', steps: undefined });
+});

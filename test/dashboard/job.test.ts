@@ -79,6 +79,15 @@ describe('the page of a job', () => {
     expect(told).toMatchObject({ state: 'failed', exception: expect.stringContaining('at '), history: [{}, {}, {}] });
   });
 
+  it('shows the steps that a job has done, and that it can go on or start anew', async () => {
+    const text = await pageOf(panel, world.ids.markup);
+
+    expect(text).toMatch(/✓<\/span> <bdi>download<\/bdi>[^]*1 min[^]*✓<\/span> <bdi>&lt;b&gt;charge/);
+    expect(text).toContain('goes on after these steps');
+    expect(text).toContain('action="restart-job"');
+    expect(await pageOf(panel, world.ids.refused)).not.toContain('restart-job');
+  });
+
   it('shows where a job runs and its progress', async () => {
     const text = await pageOf(panel, world.ids.running);
 

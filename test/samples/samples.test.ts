@@ -72,6 +72,18 @@ describe('the samples', () => {
     ]);
   });
 
+  it.concurrent.each(['SQLite', 'Redis'])(
+    'import-with-steps is killed twice, does each step once and goes on with its rows, on %s',
+    async (store) => {
+      const lines = await run('import-with-steps', store === 'Redis' ? { REDIS_URL: server?.url } : {});
+      const begun = lines.slice(0, 3).map((line) => Number(/behind row (\d+)/.exec(line)?.[1]));
+      expect(begun[0]).toBe(0);
+      expect(begun[1]).toBeGreaterThan(0);
+      expect(begun[2]).toBeGreaterThan(begun[1]!);
+      expect(lines.slice(3)).toEqual(['downloaded 1 time, charged 1 time, 1000 of 1000 rows', '0 jobs left']);
+    },
+  );
+
   it.concurrent('delay-and-retry waits, retries, fails and is retried by hand', async () => {
     const lines = await run('delay-and-retry');
     expect(lines[0]).toBe('4 jobs are ready, 2 are delayed');

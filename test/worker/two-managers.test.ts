@@ -12,7 +12,7 @@ import { type WatchedApplication, watchedApplication } from '../support/watched-
 /** Dispatched by the steps of a run. No worker takes it. */
 @Job({ queue: 'followed' })
 class Followed extends Job {
-  constructor(readonly step: string) {
+  constructor(readonly from: string) {
     super();
   }
 }
@@ -74,7 +74,7 @@ afterEach(async () => {
 /** The jobs dispatched to the store of an application, sorted. */
 async function followed({ watched }: WatchedApplication): Promise<string[]> {
   const payloads = await watched().payloads('followed');
-  return payloads.map(({ data }) => (data as { command: { step: string } }).command.step).toSorted();
+  return payloads.map(({ data }) => (data as { command: { from: string } }).command.from).toSorted();
 }
 
 const busOf = ({ manager }: WatchedApplication): JobBus => new JobBus(() => manager);

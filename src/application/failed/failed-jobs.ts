@@ -8,6 +8,7 @@ import type { FailedEntry, FailedStore } from '../../connections/failed-store';
 import { durationSeconds } from '../../job/duration';
 import { invalidJobId } from '../../dispatch/errors';
 import { readTies, overlapKey, placeOfMembers, withoutUniqueKey } from '../../payload/ties';
+import { forgetCheckpoints } from '../../operations/checkpoints';
 import { Lock } from '../lock';
 import {
   ambiguousFailedJob,
@@ -46,6 +47,11 @@ import { envelopeIn, type Envelope } from '../../payload/envelope';
 
 /** Where a job failed. Together with its id, this identifies it. */
 export type FailedPlace = Pick<FailedFilter, 'queue' | 'connection'>;
+
+export interface RetryOptions {
+  /** Whether the job begins again with its first step, if its class keeps steps and cursors. Default: it goes on where it was. */
+  readonly fromStart?: boolean | undefined;
+}
 
 export interface FailedListOptions extends FailedFilter {
   /** Default 100. */
@@ -154,6 +160,8 @@ export class FailedJobs {
    * For one job: false if there is no such job (any more). For many: how many were sent back. A job that two processes retry at
    * the same time goes back once.
    *
+   * A job with `checkpoints` goes on where it was, unless `fromStart` is set.
+   *
    * @param place for one job: where it failed; needed if jobs with this id failed on several queues or connections
    * @throws PayloadTooLargeError
    * @throws E_UNIQUE_HELD another job holds its unique key
@@ -162,16 +170,19 @@ export class FailedJobs {
    * @throws E_FAILED_JOBS_OUT_OF_REACH it was not found, and not all connections could be reached
    * @throws E_RETRY_INCOMPLETE some jobs could not be sent back, or some connections not be reached; the rest was sent back
    */
-  retry(which: 'all' | FailedFilter): Promise<number>;
-  retry(id: string, place?: FailedPlace): Promise<boolean>;
-  async retry(which: string | FailedFilter, place: FailedPlace = {}): Promise<boolean | number> {
-    if (which === 'all') return this.#retryThose({}, (buried) => buried.kick());
+  retry(which: 'all' | FailedFilter, options?: RetryOptions): Promise<number>;
+  retry(id: string, place?: FailedPlace & RetryOptions): Promise<boolean>;
+  async retry(
+    which: string | FailedFilter,
+    { fromStart = false, ...place }: FailedPlace & RetryOptions = {},
+  ): Promise<boolean | number> {
+    if (which === 'all') return this.#retryThose({}, fromStart, (buried) => buried.kick());
     if (isFilter(which)) {
       checkFilter(which, 'failed.retry()');
-      return this.#retryThose(which);
+      return this.#retryThose(which, fromStart);
     }
     const found = await this.#find(which, place);
-    return found !== undefined && this.#retry(found.open, found.entry);
+    return found !== undefined && this.#retry(found.open, found.entry, fromStart);
   }
 
   /**
@@ -283,7 +294,11 @@ export class FailedJobs {
   }
 
   /** @param kick sends back buried jobs, which cannot be read */
-  async #retryThose(filter: FailedFilter, kick?: (buried: Buried) => Promise<number>): Promise<number> {
+  async #retryThose(
+    filter: FailedFilter,
+    fromStart: boolean,
+    kick?: (buried: Buried) => Promise<number>,
+  ): Promise<number> {
     const left: LeftBehind[] = [];
     let retried = 0;
     let cause: unknown;
@@ -292,7 +307,7 @@ export class FailedJobs {
       async (open) => {
         const takeOut: Sweep['takeOut'] = async (entry) => {
           try {
-            if (await this.#retry(open, entry)) retried += 1;
+            if (await this.#retry(open, entry, fromStart)) retried += 1;
           } catch (error) {
             cause ??= error;
             left.push({ id: entry.id, reason: errorMessage(error) });
@@ -330,16 +345,23 @@ export class FailedJobs {
     this.#sources.logger.warn({ connection }, message);
   }
 
-  async #retry(open: OpenStore, entry: FailedEntry): Promise<boolean> {
+  async #retry(open: OpenStore, entry: FailedEntry, fromStart: boolean): Promise<boolean> {
     const isConfigured = this.#sources.connectionNames().includes(entry.connection);
     const target = this.#sources.settings(isConfigured ? entry.connection : open.connection.name);
     checkRetriedSize(entry.payload, `${entry.name} ${entry.id}`, target);
+    if (fromStart) await this.#forgetCheckpoints(target.name, entry.id);
     const payload = retriedPayload(entry.payload, await this.#now(open.connection));
     if (entry.connection === open.connection.name) return retriedIn(open, entry, payload);
     if (isConfigured) return this.#sendBack(open, entry, payload);
     const message = `Failed job ${entry.id} came from the connection '${entry.connection}', which is no longer configured; it goes to '${open.connection.name}', which kept it.`;
     this.#sources.logger.warn({ id: entry.id, connection: entry.connection }, message);
     return retriedIn(open, entry, payload);
+  }
+
+  // Before the job goes back: once it is there, it may run.
+  async #forgetCheckpoints(connection: string, id: string): Promise<void> {
+    const keeper = this.#sources.operationsOf(this.#sources.driver(connection));
+    if (keeper !== undefined) await forgetCheckpoints(keeper.records, connection, id);
   }
 
   // Two stores share no transaction. We push first: a crash in between leaves the job twice rather than nowhere.

@@ -129,13 +129,19 @@ export const retry = defineCommand({
     ['onqueue retry all', 'all failed jobs'],
     ['onqueue retry --queue=mail --error=ECONNREFUSED', 'the failures of an outage'],
     ['onqueue retry --error=ECONNREFUSED --dry-run', 'only list the jobs and their number'],
+    ['onqueue retry 0193a6c1-… --from-start', 'one job, with all the steps that it has done'],
     ['onqueue retry --range=1-5', 'the newest five, as listed by onqueue failed'],
   ],
   words: ['[ids...]', "ids, as listed by onqueue failed, or 'all'"],
-  flags: { range, dryRun: DRY_RUN, ...FILTER_FLAGS },
+  flags: {
+    range,
+    fromStart: on('forget the steps and cursors that the jobs have kept'),
+    dryRun: DRY_RUN,
+    ...FILTER_FLAGS,
+  },
   async run(call) {
     const { flags, words } = call;
-    const { range: places } = flags;
+    const { range: places, fromStart } = flags;
     const isAll = words.includes('all');
     const ids = isAll ? [] : [...new Set(words)];
     if (places !== undefined && words.length > 0) call.refuse('give either ids or --range, not both.');
@@ -147,7 +153,7 @@ export const retry = defineCommand({
       line: (count) => `Sent ${counted(count, 'failed job')} back to ${count === 1 ? 'its queue' : 'their queues'}.`,
       all: () =>
         places === undefined
-          ? sweeping(call, manager, 'Retrying', () => failed.retry(filterOf(flags) ?? 'all'))
+          ? sweeping(call, manager, 'Retrying', () => failed.retry(filterOf(flags) ?? 'all', { fromStart }))
           : retryAt(call, manager, places),
       one: (id) => failed.retry(id, flags),
       unknown: (id) => `There is no failed job '${id}'; it may have been retried already.`,
@@ -156,11 +162,17 @@ export const retry = defineCommand({
   },
 });
 
-async function retryAt(call: Call<FailedFlags>, { failed }: QueueManager, places: Places): Promise<number> {
+async function retryAt(
+  call: Call<FailedFlags & { readonly fromStart?: boolean | undefined }>,
+  { failed }: QueueManager,
+  places: Places,
+): Promise<number> {
+  const { fromStart } = call.flags;
   const jobs = await failed.list({ ...filterOf(call.flags), ...places });
   let retried = 0;
   const retryThem = async (): Promise<void> => {
-    for (const { id, queue, connection } of jobs) if (await failed.retry(id, { queue, connection })) retried += 1;
+    for (const { id, queue, connection } of jobs)
+      if (await failed.retry(id, { queue, connection, fromStart })) retried += 1;
   };
   await showingProgress(call, 'Retrying', retryThem, async () => ({ done: retried, total: jobs.length }));
   return retried;

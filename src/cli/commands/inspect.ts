@@ -38,9 +38,12 @@ export const inspect = defineCommand({
     const now = session.surroundings.clock.now();
     output.facts(factsOf(job, now));
     if (typeof job.payload === 'string') output.line(`Payload     ${job.payload}`);
+    for (const { name, at, ms } of job.steps ?? []) output.line(`✓ ${oneLine(name)}  ${momentText(at)}, took ${ms} ms`);
     for (const attempt of job.history) for (const line of attemptLines(attempt)) output.line(line);
     if (failure !== undefined) output.line(`\n${failure.exception}`);
-    const commands = NEXT[job.state].map(([command, why]) => `  onqueue ${command} ${shellWord(id)}${where}  ${why}`);
+    const isKept = job.steps !== undefined;
+    const next = NEXT[job.state].filter(([command]) => isKept || !command.endsWith('--from-start'));
+    const commands = next.map(([command, why]) => `  onqueue ${command} ${shellWord(id)}${where}  ${why}`);
     if (commands.length > 0) output.line(['', ...commands].join('\n'));
   },
 });
@@ -54,6 +57,7 @@ const NEXT: Readonly<Record<FoundJob['state'], readonly (readonly [command: stri
   running: [['cancel', 'tells it to stop']],
   failed: [
     ['retry', 'sends it again'],
+    ['retry --from-start', 'the same, without the steps that it has done'],
     ['forget', 'removes it for good'],
   ],
   completed: [],

@@ -12,7 +12,16 @@ import { cookieAttributes, cookiesNamed, type DashboardRequest, isProgram } from
 import { hiddenFields } from '../parts/links';
 import { type Action, type ActionContext, loggedFields, type Notice, type Question, type Undo } from './action';
 import { cancelBatch, retryBatch } from './batch-actions';
-import { cancelJob, forgetFailed, forgetJob, promoteJob, rescheduleJob, retryFailed, retryJob } from './job-actions';
+import {
+  cancelJob,
+  forgetFailed,
+  forgetJob,
+  promoteJob,
+  rescheduleJob,
+  restartJob,
+  retryFailed,
+  retryJob,
+} from './job-actions';
 import {
   limitLane,
   limitQueue,
@@ -30,6 +39,7 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   'promote-job': promoteJob,
   'reschedule-job': rescheduleJob,
   'retry-job': retryJob,
+  'restart-job': restartJob,
   'forget-job': forgetJob,
   'cancel-batch': cancelBatch,
   'retry-batch': retryBatch,

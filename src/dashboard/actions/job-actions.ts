@@ -73,17 +73,28 @@ export const rescheduleJob: Action = {
   },
 };
 
-export const retryJob: Action = {
-  async run(form, { manager }) {
-    const { connection, id, queue } = jobIn(form);
-    if (!(await manager.failed.retry(id, { connection, queue })))
-      return { text: `The job ${id} is not among the failed jobs.` };
+export const retryJob: Action = { run: (form, { manager }) => retry(form, manager, false) };
+
+export const restartJob: Action = {
+  async ask(form) {
     return {
-      text: `The job ${id} goes back to its queue, with all its tries.`,
-      link: { address: address('job', { connection, id, queue }), label: 'Show it' },
+      title: 'Retry this job from the start?',
+      text: which(form, 'What it has kept of the steps that it has done is forgotten: it does them again.'),
+      button: 'Retry it from the start',
     };
   },
+  run: (form, { manager }) => retry(form, manager, true),
 };
+
+async function retry(form: URLSearchParams, { failed }: QueueManager, fromStart: boolean): Promise<Notice> {
+  const { connection, id, queue } = jobIn(form);
+  if (!(await failed.retry(id, { connection, queue, fromStart })))
+    return { text: `The job ${id} is not among the failed jobs.` };
+  return {
+    text: `The job ${id} goes back to its queue, with all its tries.`,
+    link: { address: address('job', { connection, id, queue }), label: 'Show it' },
+  };
+}
 
 export const forgetJob: Action = {
   async ask(form) {

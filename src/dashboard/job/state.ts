@@ -3,12 +3,13 @@ import { spanText } from '../../base/span';
 import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import { shellWord } from '../../base/text';
+import type { FoundStep } from '../../operations/checkpoints';
 import type { FoundJob } from '../../operations/found-job';
 import { address } from '../addresses';
 import { SILENT } from '../health';
 import { html, type Html, type Shown } from '../html';
 import { actionForm, failureButtons, jobLink, moveButtons, queueLink } from '../parts/links';
-import { ACTIONS, factList, idFact, table } from '../parts/table';
+import { ACTIONS, factList, idFact, numberColumn, table } from '../parts/table';
 import { errorLine, moment } from '../parts/text';
 import type { PageContext } from '../view';
 import type { JobStory, ShownFailure } from './story';
@@ -34,10 +35,25 @@ function progressOf({ job: { progress, state } }: JobStory, { now }: PageContext
   </p>`;
 }
 
+/** The steps that it has done, with ticks. Undefined if it keeps none. */
+export function stepsPart({ steps }: FoundJob, { now }: PageContext): Html | undefined {
+  if (steps === undefined) return undefined;
+  const row = ({ name, at, ms }: FoundStep): Html => html`<tr data-key="${name}">
+    <th scope="row"><span class="good">✓</span> <bdi>${name}</bdi></th>
+    <td>${moment(at, now)}</td>
+    <td class="number">${spanText(ms)}</td>
+  </tr>`;
+  const columns = ['Step', 'Done', numberColumn('Took')];
+  return html`<h2>Steps</h2>${table({ caption: 'Steps that it has done', isCaptionUnseen: true, columns, rows: steps.map(row) })}`;
+}
+
 function buttons({ job, isPaused }: JobStory, context: PageContext): Html | undefined {
   const { id, connection, queue, state } = job;
   const fields = { connection, id, queue };
-  if (state === 'failed') return html`<div class="choice">${failureButtons('job', { fields }, context)}</div>`;
+  if (state === 'failed') {
+    const restart = { action: 'restart-job', label: 'Retry from the start', fields };
+    return html`<div class="choice">${failureButtons('job', { fields }, context)}${job.steps && actionForm(restart, context)}</div>`;
+  }
   if (state !== 'ready' && state !== 'delayed' && state !== 'running') return undefined;
   if (context.manager.driver(connection).control === undefined) return undefined;
   return html`<div class="choice">
@@ -123,8 +139,8 @@ const STATES: Readonly<Record<ShownState, (story: JobStory, context: PageContext
 };
 
 const ADVICE: Readonly<Record<ShownState, (story: JobStory, context: PageContext) => Shown>> = {
-  failed: () =>
-    'Retry it once the cause is fixed: it starts anew, with all its tries. Forget it if nobody needs it any more.',
+  failed: ({ job }) =>
+    `Retry it once the cause is fixed: ${job.steps === undefined ? 'it starts anew' : 'it goes on after these steps'}, with all its tries. Forget it if nobody needs it any more.`,
   ready: (story) => hindrance(story) ?? 'It runs when the jobs before it have been taken.',
   delayed: (story) => hindrance(story) ?? 'Then a worker takes it when its turn comes.',
   running: ({ job, run, isWorked }, context) => {

@@ -56,6 +56,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
   },
   'cancel-job': { at: queue('mail'), asks: true, told: 'is cancelled' },
   'retry-job': { at: job('refused'), told: 'goes back to its queue' },
+  'restart-job': { at: job('markup'), asks: true, told: 'goes back to its queue' },
   'forget-job': { at: job('withCause'), asks: true, told: 'is forgotten' },
   'cancel-batch': { at: batch('running'), asks: true, told: 'is cancelled' },
   'retry-batch': { at: batch('withFailures'), told: 'went back' },

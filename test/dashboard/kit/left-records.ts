@@ -45,3 +45,13 @@ export async function putOrphan(records: RecordStore, now: Milliseconds, name: s
   const lastAt = now - 20 * HOUR;
   await write(records, name, { spec, since: now - 40 * HOUR, seenAt: lastAt, lastAt, skipped: 2 }, undefined, 3600);
 }
+
+/** The steps of a job that has failed. */
+export async function putSteps(records: RecordStore, now: Milliseconds, connection: string, id: string): Promise<void> {
+  const steps = [
+    { name: 'download', at: now - HOUR, ms: 72_000, command: 1 },
+    { name: '<b>charge</b>', at: now - HOUR / 2, ms: 90, command: 2 },
+  ];
+  const value = JSON.stringify({ fence: 1, steps, cursors: [] });
+  await records.put([{ kind: 'checkpoint', id: `${connection}:${id}`, value }], KEPT);
+}

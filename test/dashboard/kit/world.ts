@@ -12,7 +12,7 @@ import type { Duration } from '../../../src/job/duration';
 import { Worker } from '../../../src/worker/worker';
 import type { RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
-import { putOrphan, putSilentWorker } from './left-records';
+import { putOrphan, putSilentWorker, putSteps } from './left-records';
 import { putPastFigures } from './past-figures';
 import { Shop } from './shop';
 import { customer, failures, order, TRAFFIC } from './shop-data';
@@ -60,7 +60,7 @@ export interface WorldIds {
   readonly refused: string;
   /** Failed with an error that has a cause. */
   readonly withCause: string;
-  /** Failed, with markup in its data, error and queue. */
+  /** Failed, with markup in its data, error and queue, and with two steps that it has done. */
   readonly markup: string;
   /** Completed, with a kept result. */
   readonly completed: string;
@@ -106,6 +106,7 @@ export async function openWorld(store: ConnectionConfig = { driver: 'memory', re
   await manager.schedules.pause(SCHEDULES.paused);
   await putOrphan(records, shop.now, SCHEDULES.orphan);
   const past = await passTime(shop);
+  await putSteps(records, shop.now, connection, past.ids.markup);
   const imports = await startImports(shop);
   const { running, ...waiting } = await fillQueues(shop);
   await shop.untilNow();
