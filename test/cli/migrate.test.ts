@@ -20,15 +20,15 @@ describe('onqueue migrate', () => {
   it('creates the tables of all connections that have tables, and says so', async () => {
     expect(await kit.run('migrate')).toEqual({
       code: 0,
-      stdout: 'stored: The tables were created (version 8).\n',
+      stdout: 'stored: The tables were created (version 9).\n',
       stderr: '',
     });
   });
 
   it('says that they are up to date if run again', async () => {
     await kit.run('migrate');
-    expect((await kit.run('migrate')).stdout).toBe('stored: The tables are up to date (version 8).\n');
-    expect((await kit.run('migrate', '--json')).stdout).toBe('[{"connection":"stored","from":8,"to":8}]\n');
+    expect((await kit.run('migrate')).stdout).toBe('stored: The tables are up to date (version 9).\n');
+    expect((await kit.run('migrate', '--json')).stdout).toBe('[{"connection":"stored","from":9,"to":9}]\n');
   });
 
   it('prints the statements and runs none with --print', async () => {
@@ -44,7 +44,7 @@ describe('onqueue migrate', () => {
 
     const { code, stdout, stderr } = await other.run('migrate');
 
-    expect(stdout).toBe('stored: The tables were created (version 8).\n');
+    expect(stdout).toBe('stored: The tables were created (version 9).\n');
     expect(stderr).toMatch(/^gone: .*E_DATABASE_FILE/);
     expect(code).toBe(1);
     expect((await other.run('migrate', '--connection=gone')).stderr).toContain('E_DATABASE_FILE');

@@ -12,6 +12,7 @@ const TABLES = [
   'store_batches',
   'store_records',
   'store_sums',
+  'store_lanes',
 ];
 
 const world = new PostgresWorld().forTests();
@@ -36,7 +37,7 @@ async function openPostgres(): Promise<ConformanceHarness> {
 }
 
 describe('the database driver on PostgreSQL', () => {
-  it.each(conformance(openPostgres, { lanes: false }))('$name', async ({ run }) => {
+  it.each(conformance(openPostgres, {}))('$name', async ({ run }) => {
     await expect(run()).resolves.toBeUndefined();
   });
 });

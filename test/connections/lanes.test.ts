@@ -8,6 +8,7 @@ import { LaneModel, steps } from '../support/lane-model';
 import * as fc from '../support/properties';
 import { soakSize } from '../support/soak-size';
 import { RedisWorld } from './redis/open-redis';
+import { TemporaryDatabase } from './sql/open-database';
 
 let redis: RedisWorld;
 
@@ -30,6 +31,12 @@ const STORES: Readonly<Record<string, () => Promise<ConformanceHarness>>> = {
       advance: (seconds) => redis.advance(seconds),
       dispose: () => redis.closeConnections(),
     };
+  },
+  async sqlite() {
+    const clock = new TestClock();
+    const database = new TemporaryDatabase();
+    const connection = database.connect({}, { clock });
+    return { connection, advance: (seconds) => clock.advance(seconds), dispose: () => database.dispose() };
   },
 };
 

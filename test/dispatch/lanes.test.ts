@@ -165,7 +165,7 @@ describe('a job with a lane', () => {
   it('is refused before it is sent by a connection that keeps no lanes, by name', async () => {
     const refused = application.bus.dispatch(new Sync('a')).onConnection('mail');
     await expect(refused).rejects.toThrow(
-      "The connection 'mail' (sqs) keeps no lanes; put this one on a connection of a driver that does: redis, memory.",
+      "The connection 'mail' (sqs) keeps no lanes; put this one on a connection of a driver that does: redis, database, memory.",
     );
     const link = application.bus.chain([new Plain(), new Sync('a').onConnection('mail')]).dispatch();
     await expect(link).rejects.toMatchObject({ code: 'E_CAPABILITY' });

@@ -94,6 +94,8 @@ export interface TableNames {
   readonly records: string;
   /** Sums about jobs, and how far each source of counts has come. */
   readonly sums: string;
+  /** How many jobs of each lane may be in. */
+  readonly lanes: string;
 }
 
 /**
@@ -118,6 +120,7 @@ export function tableNames(table: string, connection: string): TableNames {
     uniqueKeys: `${table}_unique_keys`,
     records: `${table}_records`,
     sums: `${table}_sums`,
+    lanes: `${table}_lanes`,
   };
 }
 

@@ -63,6 +63,7 @@ import { Exchanger } from './exchange';
 import { FailedJobs } from './failed';
 import { countJobs, clearQueue } from './queues';
 import { find, forgetCalls, forgetQueue, queues, readSomeIds, peek } from './jobs';
+import { SqlLanes } from './lanes';
 import { Locks, SqlRecords, type RecordWakes } from './records';
 import { lookOnce, pushOnce, pushedOf, PushLane, type Send } from './push';
 
@@ -112,6 +113,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly control: SqlControl;
   readonly records: SqlRecords;
   readonly batches: Batches;
+  readonly lanes: SqlLanes;
   readonly migrations: Migrations;
   readonly #parts: SqlParts;
   readonly #dialect: Dialect;
@@ -139,7 +141,8 @@ export class SqlConnection extends StoreConnection implements Connection {
       wrote: (queue) => waking.wrote?.(queue),
     };
     this.#waits = new Waits(parts.clock);
-    this.#exchanger = new Exchanger({ ...parts, ...this.#store });
+    this.lanes = new SqlLanes(this.#store);
+    this.#exchanger = new Exchanger({ ...parts, ...this.#store, lanes: this.lanes });
     this.batches = new Batches(this.#store);
     this.failed = new FailedJobs(this.#store);
     this.locks = new Locks(this.#store);
@@ -194,8 +197,11 @@ export class SqlConnection extends StoreConnection implements Connection {
 
   readonly keys: Required<KeyStore> = {
     pushOnce: (page, once) => this.#pushOnce(page, once),
-    /** Only batches are recounted: unique keys are free when their jobs are gone, whoever removed them. */
-    recount: (options) => this.batches.recount(options),
+    /** Unique keys are free when their jobs are gone, whoever removed them. */
+    recount: async (options) => [
+      ...(await this.batches.recount(options)),
+      ...(await this.lanes.recount(options.repair)),
+    ],
   };
 
   async #counts(queue: string): Promise<Counts> {
@@ -205,12 +211,15 @@ export class SqlConnection extends StoreConnection implements Connection {
 
   async #clear(queue: string): Promise<number> {
     const purpose = repeatable(`not all jobs of queue '${queue}' were removed`);
-    return clearQueue(
+    const removed = await clearQueue(
       this.#dialect,
       queue,
       (work) => this.#access('clear', purpose, work),
       (page) => this.batches.removing('clear', purpose, page),
     );
+    // For jobs that came meanwhile.
+    await this.lanes.recount(true, [queue]);
+    return removed;
   }
 
   async #peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]> {
@@ -339,10 +348,12 @@ export class SqlConnection extends StoreConnection implements Connection {
       run: (statements) => (statements[0]?.apart === true ? this.#apart(statements) : session.run(statements)),
     };
     for (const page of pages) {
-      const pushing = perform(divided, jobs.push(page, undefined, begins)).catch((cause: unknown) => {
-        // Our own connections do see the tables. Other errors come from the user's client, and are passed on.
-        throw trouble(cause) === 'unmigrated' ? otherDatabase(this.name, this.address, { cause }) : cause;
-      });
+      const pushing = perform(divided, jobs.push(page.map(lockingNoLane), undefined, begins)).catch(
+        (cause: unknown) => {
+          // Our own connections do see the tables. Other errors come from the user's client, and are passed on.
+          throw trouble(cause) === 'unmigrated' ? otherDatabase(this.name, this.address, { cause }) : cause;
+        },
+      );
       for (const [index, holder] of this.#checked(page, await pushing, begins) ?? []) held.set(place + index, holder);
       place += page.length;
     }
@@ -377,8 +388,15 @@ function queuedJobs(queue: string, entries: readonly Entry[]): readonly QueuedJo
   return entries.map(({ payload, delay = 0, dueAt, distinct = false, ties }) => {
     const unique = distinct && (delay > 0 || dueAt !== undefined);
     const job = { ...newJob(payload, delay, dueAt), queue, unique };
-    return ties === undefined ? job : { ...job, tie: ties.unique, debounce: ties.debounce, batch: ties.batch };
+    return ties === undefined
+      ? job
+      : { ...job, tie: ties.unique, debounce: ties.debounce, batch: ties.batch, lane: ties.lane };
   });
+}
+
+/** It enters its lane when a worker finds it due: the user's transaction would keep the lane locked until it ends. */
+function lockingNoLane(job: QueuedJob): QueuedJob {
+  return job.lane !== undefined && job.due === undefined && !(job.delay > 0) ? { ...job, delay: 0.000001 } : job;
 }
 
 /** Either all jobs of a call belong to one batch, or none does. */

@@ -26,6 +26,7 @@ import {
   written,
   StorePart,
   type Purpose,
+  type Row,
   type Sql,
   type SqlRow,
   type Work,
@@ -182,25 +183,39 @@ function* reschedule(
   { delay = 0, dueAt }: Moment,
   named: string | undefined,
 ): Work<Rescheduled> {
-  const { tables, read, now, line, tiedEnd, waiting, lastInLine, tail } = dialect;
-  const { ready, delayed } = line.state;
+  const { tables, read, now, line, tiedEnd, waiting, lanes, transaction } = dialect;
+  const { delayed, reserved } = line.state;
   const [row] = yield* rowsOf(
-    sql`SELECT CASE WHEN ${delayed} THEN 'delayed' WHEN ${ready} THEN 'ready' ELSE 'running' END,
-        id, ${read('queue')}, ${raw(FENCE)}, ${tiedEnd}, ${now()}
-      ${withId(dialect, id, named)} ORDER BY CASE WHEN ${delayed} THEN 0 WHEN ${ready} THEN 2 ELSE 1 END, id LIMIT 1`,
+    sql`SELECT CASE WHEN ${delayed} THEN 'delayed' WHEN ${reserved} THEN 'running' ELSE 'ready' END,
+        id, ${read('queue')}, ${raw(FENCE)}, ${tiedEnd}, ${now()}, ${read('lane')}, lane_order
+      ${withId(dialect, id, named)} ORDER BY CASE WHEN ${delayed} THEN 0 WHEN ${reserved} THEN 1 ELSE 2 END, id LIMIT 1`,
   );
   if (row === undefined) return { result: 'unknown' };
-  const [state, job, queue, fence, end = null, time] = row;
+  const [state, job, own, fence, end = null, time, lane = null, order = null] = row;
+  const queue = String(own);
   if (String(state) !== 'delayed') return { result: String(state) as 'ready' | 'running' };
   const current = Number(time);
   const due = dueAt === undefined ? current + delay : dueAt / 1000;
   const waits = due > current;
   const isDebounced = tiedIn([end]).some((text) => tiesAtEnd(text)?.debounce !== undefined);
   if (waits && isDebounced && Number(fence) === 0) return { result: 'debounced' };
-  const last = waits || tail === undefined ? 0 : Number(yield* valueOf(tail(String(queue))));
-  const columns = waits ? waiting(due) : lastInLine(String(queue), current, last);
-  const changes = Object.entries(columns).map(([name, value]) => sql`${raw(name)} = ${value}`);
-  const change = sql`UPDATE ${tables.jobs} SET ${changes} WHERE id = ${numeral(job!)} AND ${delayed}`;
-  if ((yield* written(change)) === 0) return { result: 'raced' };
-  return { result: waits ? 'rescheduled' : 'ready', queue: String(queue) };
+  function* move(columns: Row): Work<Rescheduled> {
+    const changes = Object.entries(columns).map(([name, value]) => sql`${raw(name)} = ${value}`);
+    const change = sql`UPDATE ${tables.jobs} SET ${changes} WHERE id = ${numeral(job!)} AND ${delayed}`;
+    if ((yield* written(change)) === 0) return { result: 'raced' };
+    return { result: waits ? 'rescheduled' : 'ready', queue };
+  }
+  if (waits) return yield* move(waiting(due));
+  // One of an ordered lane that waits for its next attempt is in.
+  if (lane === null || order !== null) return yield* move(yield* columnsAtTail(dialect, queue, current));
+  return yield* transaction(function* () {
+    yield* lanes.lock(queue, String(lane));
+    const moved = yield* move(yield* lanes.held(queue, String(lane)));
+    yield* lanes.letIn(queue, [String(lane)]);
+    return moved;
+  });
+}
+
+function* columnsAtTail({ tail, lastInLine }: Dialect, queue: string, now: Seconds): Work<Row> {
+  return lastInLine(queue, now, tail === undefined ? 0 : Number(yield* valueOf(tail(queue))));
 }

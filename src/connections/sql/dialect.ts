@@ -21,9 +21,16 @@ import {
   withCounters,
   type Counters,
 } from '../../payload/counters';
-import type { BatchTie, DebounceTie, TiedJob, UniqueTie } from '../../payload/ties';
+import type { BatchTie, DebounceTie, LaneTie, TiedJob, UniqueTie } from '../../payload/ties';
 import type { BatchEnd, NewBatch } from '../batch-store';
-import type { Pushed, RenewResult, ReserveReply, WaitingState, Wanted } from '../contract';
+import {
+  WAITING_STATES,
+  type Pushed,
+  type RenewResult,
+  type ReserveReply,
+  type WaitingState,
+  type Wanted,
+} from '../contract';
 import type { FailedEntry } from '../failed-store';
 import type { BatchChange } from '../kit/batch-counts';
 import type { Listening } from '../kit/connection';
@@ -88,6 +95,7 @@ export interface Dialect {
   readonly removeJobs: (page: Sql) => Work<Removed>;
   readonly failed: FailedColumns;
   readonly jobs: JobStatements;
+  readonly lanes: LaneStatements;
   /** Whether calls are recorded, because their answers can get lost on the way. */
   readonly recordsCalls: boolean;
 
@@ -129,17 +137,26 @@ export interface Removed {
   readonly tied: readonly Buffer[];
 }
 
+/** `held`: by its lane. Others see such a job as ready, behind all that are. */
+export type LineState = WaitingState | 'held';
+
+export const LINE_STATES: readonly LineState[] = [...WAITING_STATES, 'held'];
+
 /** How to find the jobs of a queue. */
 export interface Line {
   /** `FROM … WHERE queue = …`, by an index. */
   readonly of: (queue: string | Sql) => Sql;
-  readonly state: Readonly<Record<WaitingState, Sql>>;
+  readonly state: Readonly<Record<LineState, Sql>>;
+  /** Neither in line nor reserved: delayed or held. */
+  readonly unplaced: Sql;
+  /** When a held job would be due, so that nobody takes it: later than any delayed job. Seconds since 1970. */
+  readonly heldAt: Seconds;
   /** When a job becomes ready or its lease ends. */
-  readonly at: Readonly<Record<Exclude<WaitingState, 'ready'>, Sql>>;
+  readonly at: Readonly<Record<'delayed' | 'reserved', Sql>>;
   /** The columns that the jobs of a state are ordered by, the last of which is `id`. None is NULL. */
-  readonly order: Readonly<Record<WaitingState, readonly Sql[]>>;
+  readonly order: Readonly<Record<LineState, readonly Sql[]>>;
   /** The column that the index orders by, where that is not the whole order. */
-  readonly along?: Partial<Record<WaitingState, Sql>>;
+  readonly along?: Partial<Record<LineState, Sql>>;
   /** The condition that a job has a lease. Jobs reserved by other programs have NULL, and count as 0 in the order. */
   readonly hasLease: Sql;
   /** Turns a payload into the value of its column. */
@@ -177,6 +194,7 @@ export interface QueuedJob extends NewJob {
   readonly debounce?: DebounceTie | undefined;
   /** The batch that it belongs to; only with the capability `batches`. */
   readonly batch?: BatchTie | undefined;
+  readonly lane?: LaneTie | undefined;
 }
 
 /**
@@ -203,8 +221,16 @@ export interface Leaving {
   readonly change: BatchChange;
 }
 
+/** A lane whose job leaves it or comes. */
+export interface LaneMove {
+  readonly queue: string;
+  readonly lane: string;
+  /** As its column has it: see `runningColumn`. */
+  readonly running: number;
+}
+
 /** How a reservation ends in the tables. `next`: jobs to push if and only if the ending is written. */
-export type Ending = ReservationToken & { readonly leaves?: Leaving } & (
+export type Ending = ReservationToken & { readonly leaves?: Leaving; readonly lane?: LaneMove } & (
     | { readonly kind: 'removed'; readonly next?: readonly QueuedJob[] | undefined }
     /** With delay 0: at once, at the tail. */
     | {
@@ -257,7 +283,12 @@ export interface TakenJob extends StoredJob {
   readonly queue: string;
 }
 
-export type Outlook = Pick<ReserveReply, 'nextIn' | 'now' | 'paused' | 'restart'>;
+export interface Outlook extends Pick<ReserveReply, 'nextIn' | 'now' | 'paused' | 'restart'> {
+  /** Queues whose jobs are all held: nobody's end will let them in. */
+  readonly stuck?: readonly string[] | undefined;
+  /** Queues with due jobs that have yet to enter their lanes: see `LaneStatements.enter`. */
+  readonly late?: readonly string[] | undefined;
+}
 
 export interface Exchanged {
   /** The ids of the endings that were written. */
@@ -296,6 +327,44 @@ export interface JobStatements {
   giveUp(jobs: readonly TiedReservation[]): Work<unknown>;
   /** Jobs that were handed out take the keys again that they have given up, if they are free. */
   takeBack(jobs: readonly TiedReservation[]): Work<unknown>;
+}
+
+/**
+ * The lanes of queues. A job's row says its lane, how many of its jobs may be in, and in `lane_order` where it is: NULL, not in the
+ * lane, as it is delayed; 0, in; otherwise held, in that order. The row of a lane says how many may be in.
+ *
+ * Whoever changes who is in locks the lane, after the rows of reserved jobs and before those of others, several lanes in the order
+ * of their names; and counts only then.
+ */
+export interface LaneStatements {
+  /** Until the transaction ends. */
+  lock(queue: string, lane: string): Work<unknown>;
+  /** Lets in what there is room for, as many as a call moves. Returns how many. */
+  letIn(queue: string, lanes: readonly string[]): Work<number>;
+  /** The columns of a job that is held behind the others of its lane, which is locked. */
+  held(queue: string, lane: string): Work<Row>;
+  /** Due jobs enter their lanes. Returns how many. Absent if `exchange` does this. */
+  enter?(queue: string): Work<number>;
+}
+
+/** How many jobs of a lane may be in, by the columns of its row. */
+export const MAY_BE_IN = 'CASE WHEN paused THEN 0 WHEN running = 0 THEN 1 ELSE COALESCE(own_limit, running) END';
+
+/** 0: one at a time, in order. */
+export const runningColumn = ({ running, ordered }: LaneTie): number => (ordered ? 0 : running);
+
+/** The values of `lane` and `lane_limit` of a job. */
+export const laneColumns = ({ lane }: QueuedJob): readonly [string | null, number | null] =>
+  lane === undefined ? [null, null] : [lane.key, runningColumn(lane)];
+
+/** The lanes of these, each once, by their queues. */
+export function lanesOf(moves: readonly LaneMove[]): ReadonlyMap<string, ReadonlyMap<string, number>> {
+  const lanes = new Map<string, Map<string, number>>();
+  for (const { queue, lane, running } of moves) {
+    const known = lanes.get(queue) ?? new Map<string, number>();
+    lanes.set(queue, known.set(lane, running));
+  }
+  return lanes;
 }
 
 /** A reserved job with a unique key. */
@@ -337,6 +406,9 @@ export const READY = 'place IS NOT NULL AND reserved_at IS NULL';
 /** Waits until it is due. Jobs inserted by other programs look like this too, as they have no place. */
 export const DELAYED = 'place IS NULL AND reserved_at IS NULL';
 export const RESERVED = 'reserved_at IS NOT NULL';
+
+/** When held jobs would be due, where columns can hold it: see `Line.heldAt`. */
+export const HELD_AT = 9e15;
 
 /** The order of the reserved jobs, of which there are few. Other programs set neither lease nor place. */
 export const RESERVED_ORDER = [raw('COALESCE(lease_until, 0)'), raw('COALESCE(place, 0)'), raw('id')];

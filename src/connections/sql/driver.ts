@@ -44,10 +44,10 @@ export const databaseDriver: Driver<DatabaseConfig> = {
     table: { check: value.text },
   },
   stores: {
-    SQLite: { capabilities: ALL_CAPABLE, lacks: ['lanes', 'recordWake'] },
-    PostgreSQL: { capabilities: ALL_CAPABLE, lacks: ['lanes'] },
+    SQLite: { capabilities: ALL_CAPABLE, lacks: ['recordWake'] },
+    PostgreSQL: { capabilities: ALL_CAPABLE, lacks: [] },
     // Workers on MySQL poll.
-    MySQL: { capabilities: ALL_CAPABLE, lacks: ['lanes', 'recordWake'] },
+    MySQL: { capabilities: ALL_CAPABLE, lacks: ['recordWake'] },
   },
   connect: (config, context) => (require('./opening') as typeof import('./opening')).connectDatabase(config, context),
 };

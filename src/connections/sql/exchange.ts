@@ -4,15 +4,17 @@
  * A database may carry out a call whose answer gets lost. The client's next call learns what became of it: see `CallMark`.
  */
 import { OnqueueError } from '../../base/onqueue-error';
-import { isTakenBack, readTies } from '../../payload/ties';
-import type { Reservation, ReserveReply, Settled, Settlement, Wanted, FollowUp } from '../contract';
+import { isTakenBack, readTies, type Ties } from '../../payload/ties';
+import type { Entry, Reservation, ReserveReply, Settled, Settlement, Wanted, FollowUp } from '../contract';
 import { isStoreAway } from '../errors';
 import { NOTHING, Settling } from '../kit/connection';
 import type { BatchRows } from './batches';
 import { CallClients, type CallClient } from './calls';
+import type { SqlLanes } from './lanes';
 import {
   followersOf,
   newJob,
+  runningColumn,
   type Ending,
   type Exchange,
   type Outlook,
@@ -21,6 +23,7 @@ import {
   type Waking,
   type Dialect,
   type Line,
+  type LaneMove,
   type Leaving,
   type QueuedJob,
   type TakenJob,
@@ -53,13 +56,14 @@ import { changeBy } from '../kit/batch-counts';
 
 export interface ExchangerParts extends Store {
   readonly name: string;
+  readonly lanes: SqlLanes;
   readonly waking: Waking;
   /** Whether the store has lost what it confirmed; true once for each loss. Absent if this cannot be known. */
   readonly hasForgotten?: (() => boolean) | undefined;
 }
 
 /** `settled`: ids of jobs. */
-interface Answer extends Pick<HandedOut, 'unreadable'> {
+interface Answer extends Pick<HandedOut, 'unreadable'>, Pick<Outlook, 'stuck' | 'late'> {
   readonly settled: ReadonlySet<RowId>;
   readonly reply: ReserveReply;
   /** The queues that batches have sent jobs to. */
@@ -90,7 +94,10 @@ export class Exchanger {
     if (dialect.jobs.idle !== undefined) {
       const look = (): Work<Outlook | undefined> => dialect.jobs.idle!(request.queues);
       const outlook = await access('exchange', { consequence: NOT_RESERVED }, look);
-      if (outlook !== undefined) return this.#withNews({ reservations: [], setAside: [], ...outlook });
+      if (outlook !== undefined) {
+        const { stuck, ...rest } = outlook;
+        if (!(await this.#mend(stuck))) return this.#withNews({ reservations: [], setAside: [], ...rest });
+      }
     }
     return (await this.#exchange([], request)).reply;
   }
@@ -107,9 +114,12 @@ export class Exchanger {
   }
 
   async #exchange(settlements: readonly Settlement[], request: Wanted | undefined): Promise<Settled> {
-    const { unreadable, ...answer } = await this.#clients.use((client) =>
+    const { unreadable, stuck, late, ...done } = await this.#clients.use((client) =>
       this.#exchangeAs(client, settlements, request),
     );
+    const cameIn = await this.#mend(stuck, late);
+    if (cameIn && settlements.length === 0 && done.reply.reservations.length === 0) return this.#exchange([], request);
+    const answer = cameIn ? { ...done, reply: { ...done.reply, nextIn: 0 } } : done;
     if (unreadable.length === 0) return answer;
     const { results, reply } = answer;
     try {
@@ -134,7 +144,7 @@ export class Exchanger {
     client: CallClient,
     settlements: readonly Settlement[],
     request: Wanted | undefined,
-  ): Promise<Settled & Pick<HandedOut, 'unreadable'>> {
+  ): Promise<Settled & Pick<Answer, 'unreadable' | 'stuck' | 'late'>> {
     const { name, access } = this.#parts;
     const reserving = settlements.length === 0 ? NOT_RESERVED : `${NOT_SETTLED}, and ${NOT_RESERVED}`;
     const consequence = request === undefined ? NOT_SETTLED : reserving;
@@ -143,8 +153,10 @@ export class Exchanger {
     const ends = new Map<RowId, Ending>();
     for (const ending of endings) if (!ends.has(ending.id)) ends.set(ending.id, ending);
     try {
-      const { settled, reply, unreadable, sentTo } = await access('exchange', repeatable(consequence), () =>
-        this.#handOut({ endings: [...ends.values()], request, mark: client.next() }),
+      const { settled, reply, unreadable, sentTo, stuck, late } = await access(
+        'exchange',
+        repeatable(consequence),
+        () => this.#handOut({ endings: [...ends.values()], request, mark: client.next() }),
       );
       this.#settling.wereWritten(client.heard(settled));
       this.#wakeOthers(endings, sentTo, reply);
@@ -153,7 +165,7 @@ export class Exchanger {
       const results = endings.map((ending) =>
         settled.has(ending.id) && ends.get(ending.id) === ending ? 'settled' : 'lost',
       );
-      return { results, reply: this.#withNews(reply), unreadable };
+      return { results, reply: this.#withNews(reply), unreadable, stuck, late };
     } catch (error) {
       client.doubt(settlements.map(({ reservation }) => reservation));
       throw error;
@@ -173,8 +185,9 @@ export class Exchanger {
     if (back.length > 0) yield* dialect.jobs.takeBack(back);
     const ordered = yield* this.#withReasons(reservations);
     const marked = isCancelling ? yield* withCancelledBatches(ordered, batchRows) : ordered;
-    const reply = { reservations: marked, setAside: [], ...outlook };
-    return { settled, reply, unreadable, sentTo };
+    const { stuck, late, ...rest } = outlook;
+    const reply = { reservations: marked, setAside: [], ...rest };
+    return { settled, reply, unreadable, sentTo, stuck, late };
   }
 
   /**
@@ -203,6 +216,14 @@ export class Exchanger {
     );
   }
 
+  /** Whether a job came in. What is wrong with the store is reported by the next call. */
+  async #mend(stuck: readonly string[] = [], late: readonly string[] = []): Promise<boolean> {
+    let cameIn = false;
+    for (const queue of late) cameIn = (await this.#parts.lanes.enter(queue).catch(() => false)) || cameIn;
+    for (const queue of stuck) cameIn = (await this.#parts.lanes.mend(queue).catch(() => false)) || cameIn;
+    return cameIn;
+  }
+
   #withNews(reply: ReserveReply): ReserveReply {
     return this.#parts.hasForgotten?.() === true ? { ...reply, forgotten: true } : reply;
   }
@@ -211,7 +232,8 @@ export class Exchanger {
     const { waking, wrote } = this.#parts;
     const released = endings.flatMap((ending) => (ending.kind === 'released' ? [ending.queue] : []));
     const following = followersOf(endings).map(({ queue }) => queue);
-    for (const queue of new Set([...released, ...following, ...sentTo])) wrote(queue);
+    const entered = endings.flatMap(({ lane }) => lane?.queue ?? []);
+    for (const queue of new Set([...released, ...following, ...entered, ...sentTo])) wrote(queue);
     if (reservations.length > 0) waking.busy?.(reservations.map(({ queue }) => queue));
   }
 }
@@ -251,6 +273,8 @@ export interface QueueOutlook {
   readonly ready: boolean;
   /** When the first delayed job becomes ready, seconds since 1970. */
   readonly due: Seconds;
+  /** It has jobs, and all are held by their lanes. */
+  readonly isStuck: boolean;
   /** When the first lease ends. */
   readonly leaseEnd: Seconds;
   /** When its pause ends. Infinity: when it is resumed. -Infinity: it is not paused. */
@@ -272,7 +296,7 @@ export const FOR_EVER = 9_999_999_999_999;
 /** Selects the row that `queueOutlook` reads. @param cancelling selects a row if an unfinished batch was cancelled */
 export function outlookStatement(
   { orders }: Dialect['tables'],
-  { of, state, at }: Line,
+  { of, state, unplaced, at }: Line,
   read: Dialect['read'],
   queue: string | Sql,
   cancelling: Sql,
@@ -280,7 +304,7 @@ export function outlookStatement(
   const line = of(queue);
   return sql`SELECT
     (SELECT 1 ${line} AND ${state.ready} LIMIT 1),
-    (SELECT min(${at.delayed}) ${line} AND ${state.delayed}),
+    (SELECT min(${at.delayed}) ${line} AND ${unplaced}),
     (SELECT min(${at.reserved}) ${line} AND ${state.reserved}),
     (SELECT COALESCE(ends_at, ${raw(String(FOR_EVER))}) FROM ${orders} WHERE kind = 'pause' AND value = ${queue}),
     (SELECT ${read('max(value)')} FROM ${orders} WHERE kind = 'restart'),
@@ -288,12 +312,14 @@ export function outlookStatement(
     (SELECT amount - (SELECT count(*) ${line} AND ${state.reserved}) FROM ${orders} WHERE kind = 'running' AND value = ${queue})`;
 }
 
-export function queueOutlook(queue: string, row: SqlRow): QueueOutlook {
+export function queueOutlook(queue: string, row: SqlRow, { heldAt }: Pick<Line, 'heldAt'>): QueueOutlook {
   const [ready = null, due = null, leaseEnd = null, pause = null, restart = null, cancelling = null, room = null] = row;
+  const isHeld = due !== null && Number(due) >= heldAt;
   return {
     queue,
     ready: ready !== null,
-    due: moment(due),
+    due: isHeld ? Infinity : moment(due),
+    isStuck: isHeld && ready === null && leaseEnd === null,
     leaseEnd: moment(leaseEnd),
     pausedUntil: pause === null ? -Infinity : moment(pause),
     room: room === null ? Infinity : Number(room),
@@ -315,12 +341,14 @@ export function outlookOf(outlooks: readonly QueueOutlook[], now: Seconds): Outl
     return ready && room > 0 ? [now] : [due, leaseEnd];
   });
   const paused = outlooks.filter(({ pausedUntil }) => pausedUntil > now).map(({ queue }) => queue);
+  const stuck = outlooks.filter(({ isStuck }) => isStuck).map(({ queue }) => queue);
   const restart = outlooks[0]?.restart;
   return {
     nextIn: Math.max(toMicroseconds(Math.min(...moments, Infinity) - now), 0),
     now: now * 1000,
     ...(paused.length > 0 && { paused }),
     ...(restart !== undefined && { restart }),
+    ...(stuck.length > 0 && { stuck }),
   };
 }
 
@@ -363,16 +391,28 @@ export function handedOut(taken: readonly TakenJob[]): HandedOut {
 }
 
 export function endingOf(settlement: Settlement, connection: string): Ending {
-  const leaves = leavingOf(settlement);
   const ending = plainEndingOf(settlement, connection);
-  return leaves === undefined ? ending : { ...ending, leaves };
+  if (settlement.outcome === 'released' && (settlement.front === true || !isDelayed(settlement))) return ending;
+  const ties = readTies(settlement.reservation.payload);
+  if (ties === undefined) return ending;
+  const [leaves, lane] = [leavingOf(ties, settlement), laneLeft(ties, settlement)];
+  return { ...ending, ...(leaves && { leaves }), ...(lane && { lane }) };
 }
 
 /** Undefined if the job belongs to no batch, or goes back to its queue. */
-function leavingOf(settlement: Settlement): Leaving | undefined {
-  const tie = settlement.outcome === 'released' ? undefined : readTies(settlement.reservation.payload)?.batch;
-  return tie && { id: tie.id, change: changeBy(tie, settlement) };
+function leavingOf({ batch }: Ties, settlement: Settlement): Leaving | undefined {
+  if (batch === undefined || settlement.outcome === 'released') return undefined;
+  return { id: batch.id, change: changeBy(batch, settlement) };
 }
+
+/** Undefined if the job has no lane, or keeps its place there. */
+function laneLeft({ lane }: Ties, { outcome, reservation }: Settlement): LaneMove | undefined {
+  if (lane === undefined || (outcome === 'released' && lane.ordered)) return undefined;
+  return { queue: reservation.queue, lane: lane.key, running: runningColumn(lane) };
+}
+
+const isDelayed = ({ delay, dueAt }: Pick<Entry, 'delay' | 'dueAt'>): boolean =>
+  (delay ?? 0) > 0 || dueAt !== undefined;
 
 /** The ending without its effect on a batch. */
 function plainEndingOf(settlement: Settlement, connection: string): Ending {
@@ -401,8 +441,10 @@ function plainEndingOf(settlement: Settlement, connection: string): Ending {
   return { ...token, kind: 'failed', entry, asStored, next };
 }
 
-export function followerOf({ queue, entry: { payload, delay = 0, dueAt } }: FollowUp): QueuedJob {
-  return { ...newJob(payload, delay, dueAt), queue, unique: false };
+export function followerOf({ queue, entry: { payload, delay = 0, dueAt, ties } }: FollowUp): QueuedJob {
+  const job = newJob(payload, delay, dueAt);
+  const lane = (ties ?? readTies(Buffer.from(payload)))?.lane;
+  return lane === undefined ? { ...job, queue, unique: false } : { ...job, queue, unique: false, lane };
 }
 
 /** The bytes that a settlement sends: only a failed job sends its payload again; followers are added. */

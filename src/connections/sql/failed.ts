@@ -82,7 +82,7 @@ export class FailedJobs extends StorePart implements FailedStore {
     const purpose = { consequence: `the failed job ${id} was not retried`, writes: 'once' } as const;
     const ties = readTies(payload);
     const batch = ties?.batch;
-    const job = { ...newJob(payload, 0), queue, unique: false, tie: ties?.unique };
+    const job = { ...newJob(payload, 0), queue, unique: false, tie: ties?.unique, lane: ties?.lane };
     const thisJob = sql`FROM ${this.#table}
       WHERE uuid = ${key(id)} AND ${failed.failedAt} = ${failedAt} AND ${failed.hasPayload(entry.payload)}`;
     const retried = await this.access('failed.retry', purpose, () =>

@@ -14,6 +14,7 @@ import {
   type ReservationToken,
   type StoredJob,
   type Line,
+  type LineState,
 } from './dialect';
 import {
   numeral,
@@ -49,11 +50,11 @@ export interface FoundJob extends StoredJob {
 /** Several jobs may have this id: prefers a running one, then the first. */
 export function* find(dialect: Dialect, id: string, queue: string | undefined): Work<FoundJob | undefined> {
   const { line, read } = dialect;
-  const { ready, delayed, reserved } = line.state;
+  const { delayed, reserved } = line.state;
   const [row] = yield* rowsOf(
     sql`SELECT id, ${read('payload')}, ${raw(COUNTERS)}, cancelled,
         CASE WHEN ${reserved} THEN ${line.at.reserved} WHEN ${delayed} THEN ${line.at.delayed} END, ${read('queue')},
-        CASE WHEN ${reserved} THEN 'reserved' WHEN ${ready} THEN 'ready' ELSE 'delayed' END
+        CASE WHEN ${reserved} THEN 'reserved' WHEN ${delayed} THEN 'delayed' ELSE 'ready' END
       ${withId(dialect, id, queue)} ORDER BY CASE WHEN ${isHeld} THEN 0 ELSE 1 END, id LIMIT 1`,
   );
   return row && { ...jobOf(row), queue: String(row.at(-2)), state: String(row.at(-1)) as WaitingState };
@@ -102,6 +103,7 @@ export function* forgetQueue({ tables, failed, insertNew }: Dialect, queue: stri
   const wasKnown = (yield* written(sql`DELETE FROM ${tables.queues} WHERE name = ${queue}`)) > 0;
   if (yield* isEmpty()) {
     yield* written(sql`DELETE FROM ${tables.orders} WHERE kind = 'pause' AND value = ${queue}`);
+    yield* written(sql`DELETE FROM ${tables.lanes} WHERE queue = ${queue}`);
     return wasKnown;
   }
   // Somebody has pushed meanwhile.
@@ -120,20 +122,23 @@ export function* cancel(
   queue: string | undefined,
   reason: string | undefined,
 ): Work<Cancelled> {
-  const { tables, tiedEnd } = dialect;
+  const { tables, tiedEnd, read, lanes } = dialect;
   const { jobs } = tables;
-  const [[job, isReserved, end = null] = []] = yield* rowsOf(
-    sql`SELECT id, CASE WHEN ${isHeld} THEN 1 ELSE 0 END, ${tiedEnd} ${withId(dialect, id, queue)}
+  const [[job, isReserved, end = null, own, lane = null] = []] = yield* rowsOf(
+    sql`SELECT id, CASE WHEN ${isHeld} THEN 1 ELSE 0 END, ${tiedEnd}, ${read('queue')}, ${read('lane')} ${withId(dialect, id, queue)}
       ORDER BY 2 DESC, id LIMIT 1`,
   );
   if (job === undefined) return { result: 'unknown', tied: [] };
   const row = numeral(job);
+  const isLaned = lane !== null && Number(isReserved) === 0;
+  if (isLaned) yield* lanes.lock(String(own), String(lane));
   const change =
     Number(isReserved) === 0
       ? sql`DELETE FROM ${jobs} WHERE id = ${row} AND reserved_at IS NULL`
       : sql`UPDATE ${jobs} SET cancelled = TRUE, cancel_reason = ${reason ?? null} WHERE id = ${row} AND ${isHeld}`;
   if ((yield* written(change)) === 0) return { result: 'raced', tied: [] };
   if (Number(isReserved) !== 0) return { result: 'signalled', tied: [] };
+  if (isLaned) yield* lanes.letIn(String(own), [String(lane)]);
   return { result: 'removed', tied: tiedIn([end]) };
 }
 
@@ -215,6 +220,9 @@ export const BEFORE_ALL = Number.MIN_SAFE_INTEGER;
 /** Above every id. With both bounds PostgreSQL expects few rows. */
 export const AFTER_ALL = '9223372036854775807';
 
+/** Before the place of a job that its lane holds. */
+const HELD_MARK = 'h';
+
 /** Up to 100 jobs or 1 MiB of payloads, at least one job. @param after the `place` of the job before the page */
 export function* peek(
   { line, read, tables }: Dialect,
@@ -223,22 +231,27 @@ export function* peek(
   limit: number,
   after?: string,
 ): Work<readonly ShownJob[]> {
+  const most = Math.min(rowLimit(limit), MOST_JOBS);
+  const isBehind = state === 'ready' && after?.startsWith(HELD_MARK) === true;
   // Without payloads, as MariaDB writes results with such columns to disk before it sorts them.
-  const found = yield* linedUp(line, queue, state, Math.min(rowLimit(limit), MOST_JOBS), after);
+  const inLine = isBehind ? [] : yield* linedUp(line, queue, state, most, after);
+  const last = isBehind ? after.slice(HELD_MARK.length) : undefined;
+  const held =
+    state !== 'ready' || inLine.length === most ? [] : yield* linedUp(line, queue, 'held', most - inLine.length, last);
+  const found = [...inLine, ...held.map((job) => ({ ...job, place: job.place && HELD_MARK + job.place }))];
   const page = found.slice(
     0,
     endOfPage(found, ({ size }) => size),
   );
   if (page.length === 0) return [];
   const at = state === 'ready' ? raw('NULL') : line.at[state];
+  const isStill = state === 'ready' ? sql`(${line.state.ready} OR ${line.state.held})` : line.state[state];
   const ids = page.map(({ id }) => id);
   // The state is not a condition, or PostgreSQL might scan the index of all jobs in that state.
   const rows = yield* rowsOf(
-    sql`SELECT ${line.state[state]}, id, ${read('payload')}, ${raw(COUNTERS)}, cancelled, ${at} FROM ${tables.jobs} WHERE id IN (${ids.map(numeral)})`,
+    sql`SELECT ${isStill}, id, ${read('payload')}, ${raw(COUNTERS)}, cancelled, ${at} FROM ${tables.jobs} WHERE id IN (${ids.map(numeral)})`,
   );
-  const jobs = new Map(
-    rows.filter(([isStill]) => isTrue(isStill)).map(([, id, ...row]) => [String(id), jobOf([id, ...row])]),
-  );
+  const jobs = new Map(rows.filter(([is]) => isTrue(is)).map(([, id, ...row]) => [String(id), jobOf([id, ...row])]));
   return page.flatMap(({ id, place }) => {
     const job = jobs.get(id);
     return job === undefined ? [] : [{ ...job, place }];
@@ -257,7 +270,7 @@ interface LinedUp {
 export function* linedUp(
   line: Line,
   queue: string,
-  state: WaitingState,
+  state: LineState,
   most: number,
   after: string | undefined,
 ): Work<readonly LinedUp[]> {
@@ -280,11 +293,11 @@ export function* linedUp(
 }
 
 /** The first column of a state's order, which its index begins with. */
-export const leadOf = ({ order, at }: Line, state: WaitingState): Sql =>
+export const leadOf = ({ order, at }: Line, state: LineState): Sql =>
   state === 'reserved' ? at.reserved : order[state][0]!;
 
 /** The jobs found by that index, as `FROM … WHERE …`: all but reserved jobs without a lease. */
-export function ledJobs(line: Line, queue: string, state: WaitingState): Sql {
+export function ledJobs(line: Line, queue: string, state: LineState): Sql {
   const jobs = sql`${line.of(queue)} AND ${line.state[state]}`;
   return state === 'reserved' ? sql`${jobs} AND ${line.hasLease}` : jobs;
 }
@@ -304,7 +317,7 @@ interface Run {
 function runsBehind(
   line: Line,
   queue: string,
-  state: WaitingState,
+  state: LineState,
   most: number,
   after: string | undefined,
 ): readonly Run[] {

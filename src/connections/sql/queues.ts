@@ -2,24 +2,28 @@
  * Counts the jobs of a queue, and removes them. Large numbers are counted in pieces, as one statement over a million rows would block the
  * store or this process: run the work in pieces.
  */
-import { WAITING_STATES, type Counts, type WaitingState } from '../contract';
-import type { Dialect, Removed } from './dialect';
+import type { Counts } from '../contract';
+import { LINE_STATES, type Dialect, type LineState, type Removed } from './dialect';
 import { BEFORE_ALL, ledJobs, leadOf, unledJobs, AFTER_ALL, linedUp } from './jobs';
 import { numeral, rowsOf, sql, valueOf, raw, type Sql, type SqlValue, type Work, type RowId } from './statement';
 
 /** Jobs that one statement counts: 5,000 took MariaDB more than 5 ms on a slow machine. */
 const MOST = 3000;
 
+/** `few` counts one more than that at most. */
+export const MOST_COUNTED_AT_ONCE = MOST;
+
 export function* countJobs(dialect: Dialect, queue: string): Work<Counts> {
   const { line } = dialect;
   const counted = { ...(yield* counts(dialect, queue)) };
-  for (const each of WAITING_STATES) {
+  for (const each of LINE_STATES) {
     if (counted[each] <= MOST) continue;
     const rest = line.order[each].slice(1);
     counted[each] = yield* countAlong(dialect, ledJobs(line, queue, each), [leadOf(line, each), ...rest]);
     if (each === 'reserved') counted[each] += yield* countAlong(dialect, unledJobs(line, queue), rest);
   }
-  return counted;
+  const { held, ...all } = counted;
+  return { ...all, ready: all.ready + held };
 }
 
 /** @param rows `FROM … WHERE …`, found by an index on the key */
@@ -43,15 +47,15 @@ function* countAlong(dialect: Dialect, jobs: Sql, [key, ...rest]: readonly Sql[]
 }
 
 /** Counts all states, each up to one more than a statement counts. */
-export function* counts(dialect: Dialect, queue: string): Work<Counts> {
+export function* counts(dialect: Dialect, queue: string): Work<Readonly<Record<LineState, number>>> {
   const { line } = dialect;
-  const led = WAITING_STATES.map((state) => {
+  const led = LINE_STATES.map((state) => {
     const lead = leadOf(line, state);
     return sql`(${few(dialect, sql`${ledJobs(line, queue, state)} AND ${lead} > ${BEFORE_ALL} ORDER BY ${lead}`)})`;
   });
   const [row = []] = yield* rowsOf(sql`SELECT ${led}, (${few(dialect, unledJobs(line, queue))})`);
-  const [ready = 0, delayed = 0, reserved = 0, others = 0] = row.map(Number);
-  return { ready, delayed, reserved: reserved + others };
+  const [ready = 0, delayed = 0, reserved = 0, held = 0, others = 0] = row.map(Number);
+  return { ready, delayed, reserved: reserved + others, held };
 }
 
 /** How many rows come before the last key of a page, and how many have that key: the index may not tell these apart. */
@@ -80,7 +84,7 @@ function* countOf(dialect: Dialect, jobs: Sql): Work<number> {
 }
 
 /** Counts rows, up to one more than a statement counts. */
-const few = ({ rows }: Dialect, jobs: Sql): Sql =>
+export const few = ({ rows }: Dialect, jobs: Sql): Sql =>
   sql`SELECT count(*) FROM (SELECT 1 ${jobs} LIMIT ${rows(MOST + 1)}) AS few`;
 
 /** Jobs that one call removes. */
@@ -120,7 +124,7 @@ export async function clearQueue(
     sum += removed;
     if (removed < PAGE) return sum;
     const bound = (newest ??= await read(() => newestJob(dialect)));
-    for (const state of WAITING_STATES) {
+    for (const state of LINE_STATES) {
       let after: string | undefined;
       do {
         const page: RemovedPage = await remove(() => clearBehind(dialect, queue, state, bound, after));
@@ -133,19 +137,19 @@ export async function clearQueue(
 
 /** Removes up to `limit` jobs of all states with ids up to `newest`. */
 export function clearHeads({ line, removeJobs }: Dialect, queue: string, newest: RowId, limit: number): Work<Removed> {
-  const [ready, delayed, reserved] = WAITING_STATES.map(
+  const heads = LINE_STATES.map(
     (state) => sql`SELECT id FROM (SELECT id ${line.of(queue)} AND ${line.state[state]} AND id <= ${numeral(newest)}
       LIMIT ${limit}) AS ${raw(`${state}_jobs`)}`,
-  ) as [Sql, Sql, Sql];
-  const page = sql`SELECT id FROM (${ready} UNION ALL ${delayed} UNION ALL ${reserved}) AS states LIMIT ${limit}`;
-  return removeJobs(page);
+  );
+  const all = heads.reduce((some, head) => sql`${some} UNION ALL ${head}`);
+  return removeJobs(sql`SELECT id FROM (${all}) AS states LIMIT ${limit}`);
 }
 
 /** Removes the next jobs of a state with ids up to `newest`, whatever state they have got into meanwhile. */
 export function* clearBehind(
   { line, tables, removeJobs }: Dialect,
   queue: string,
-  state: WaitingState,
+  state: LineState,
   newest: RowId,
   after: string | undefined,
 ): Work<RemovedPage> {

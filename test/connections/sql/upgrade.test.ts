@@ -111,7 +111,7 @@ describe('a file of the first version', () => {
       },
     };
     expect(() => prepareTables(second, names, database.file)).not.toThrow();
-    expect(handle.prepare("SELECT version FROM onqueue_versions WHERE name = 'jobs'").run([]).rows).toEqual([[8]]);
+    expect(handle.prepare("SELECT version FROM onqueue_versions WHERE name = 'jobs'").run([]).rows).toEqual([[9]]);
   });
 
   it('is left unchanged if another program has a table with a name that it needs', async () => {

@@ -8,11 +8,12 @@ import { MOST_BYTES, MOST_JOBS } from '../../../base/collections';
 import type { Wanted } from '../../contract';
 import { findUnfinished, IS_CANCELLED } from '../batches';
 import type { CallMark } from '../calls';
-import { COUNTERS, jobOf, type Ending, type Exchange, type Exchanged, type TakenJob } from '../dialect';
+import { COUNTERS, followersOf, jobOf, type Ending, type Exchange, type Exchanged, type TakenJob } from '../dialect';
 import { addFailed } from '../failed';
 import { FOR_EVER, outlookOf, outlookStatement, queueOutlook } from '../exchange';
 import { raw, sql, type Sql, type SqlResult, type SqlRow, type Work } from '../statement';
 import { leave } from './batches';
+import { around, lanesIn } from './lanes';
 import { lockCalls, recordCall, insertFollowers } from './rows';
 import {
   availableAt,
@@ -23,6 +24,7 @@ import {
   failedColumns,
   findTail,
   heldBy,
+  HELD_AT,
   MOST_PLACE,
   mysqlLine,
   READY,
@@ -96,7 +98,12 @@ function settle(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
   }
   if (gone.length > 0) statements.push(sql`DELETE job FROM ${jobs} AS job FORCE INDEX (PRIMARY) WHERE ${heldBy(gone)}`);
   statements.push(...retakeKeys(names, endings));
-  statements.push(...insertFollowers(names, endings), ...leave(names, endings));
+  const left = endings.flatMap(({ lane }) => lane ?? []);
+  const come = lanesIn(followersOf(endings));
+  const followers = insertFollowers(names, endings);
+  if (left.length + come.length === 0) statements.push(...followers, ...leave(names, endings));
+  // The rows of lanes are locked after those of batches.
+  else statements.push(...leave(names, endings), ...around(names, followers, come, { left }));
   statements.push(sql`SET @onqueue_settled = CONCAT_WS(',', @onqueue_before, @onqueue_settled)`);
   return statements;
 }
@@ -106,7 +113,9 @@ function release(names: MysqlNames, ending: Extract<Ending, { kind: 'released' }
   const { attempts, crashes, exceptions, timeouts, releases } = ending.counters;
   const goesLast = due === undefined && ending.front !== true;
   const ready = sql`due_at = NULL, place = ${raw(goesLast ? '@onqueue_tail + 1' : 'place')}`;
-  const line = due === undefined ? ready : sql`due_at = ${due}, place = NULL`;
+  // In an ordered lane a delayed job keeps its place.
+  const waits = sql`due_at = ${due ?? null}, place = NULL, lane_order = IF(lane_limit > 0, NULL, lane_order)`;
+  const line = due === undefined ? ready : waits;
   const update = sql`UPDATE ${names.jobs} SET ${UNHELD}, available_at = ${availableAt(due)}, ${line},
       attempts = ${attempts}, crashes = ${crashes}, exceptions = ${exceptions}, timeouts = ${timeouts}, releases = ${releases}
     WHERE ${heldBy([ending])}`;
@@ -150,10 +159,13 @@ function take(names: MysqlNames, request: Wanted, mark: CallMark): readonly Sql[
  */
 function moveUp({ jobs, turns, orders }: MysqlNames, queue: string): readonly Sql[] {
   const line = sql`${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`;
+  // Jobs with lanes enter them later.
+  const isIn = raw('(lane IS NULL OR lane_order = 0)');
   const passed = (
     state: number,
   ): Sql => sql`(SELECT COALESCE(CONCAT('[', GROUP_CONCAT(id ORDER BY turn, place, id), ']'), '[]')
-    FROM (SELECT id, turn, place FROM ${line} AND state = ${state} AND turn <= @onqueue_now ORDER BY turn, id LIMIT ${MOST_JOBS}) AS passed)`;
+    FROM (SELECT id, turn, place FROM ${line} AND state = ${state} AND turn <= @onqueue_now AND ${state === DELAYED ? isIn : raw('TRUE')}
+      ORDER BY turn, id LIMIT ${MOST_JOBS}) AS passed)`;
   return [
     sql`SELECT ${passed(RESERVED)}, ${passed(DELAYED)},
       (SELECT COALESCE(MIN(turn), 1) FROM ${line} AND state = ${READY} AND turn >= -${MOST_PLACE}),
@@ -223,12 +235,15 @@ function exchanged(results: readonly SqlResult[], request: Wanted | undefined): 
   const settled = new Set(String(settledIds ?? '').split(','));
   if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity }, sentTo };
   const { queues } = request;
-  const outlooks = results.slice(2).map(({ rows }, index) => queueOutlook(queues[index]!, rows[0]!));
+  const outlooks = results
+    .slice(2)
+    .map(({ rows }, index) => queueOutlook(queues[index]!, rows[0]!, { heldAt: HELD_AT }));
   const isCancelling = outlooks[0]?.isCancelling;
+  const late = outlooks.filter(({ due }) => due <= Number(now)).map(({ queue }) => queue);
   return {
     settled,
     taken: inOrder(results[1]!.rows, queues),
-    outlook: outlookOf(outlooks, Number(now)),
+    outlook: { ...outlookOf(outlooks, Number(now)), ...(late.length > 0 && { late }) },
     sentTo,
     isCancelling,
   };

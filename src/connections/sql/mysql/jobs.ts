@@ -23,6 +23,7 @@ import { lockCalls, recordCall, recordHeld, Claims, insertCandidates, insertJobs
 import { DELAYED, heldBy, now, keyOf, type MysqlNames } from './schema';
 import { debounceKeys, pushDebounced, giveUpKeys, sweepKeys, takeBackKeys, takeEach, takeKeys } from './keys';
 import { exchange } from './exchange';
+import { around, lanesIn } from './lanes';
 import { isNoSavepoint, isTwoRows } from './errors';
 import { packet } from './pool';
 
@@ -58,16 +59,27 @@ export class MysqlJobs implements JobStatements {
     const remembered = begins === undefined ? queues : queuesOf([...jobs, ...begins.callbacks]);
     const remembering = remembered.map((queue) => this.remember(queue));
     if (!claims.hasKeys)
-      return [this.#record(mark), ...remembering, ...queues.flatMap((queue) => insertJobs(names, queue, jobs))];
+      return [this.#record(mark), ...remembering, ...this.#adding(jobs, (queue) => insertJobs(names, queue, jobs))];
     return [
       this.#record(mark),
       ...takeKeys(names, claims),
       ...remembering,
-      ...queues.flatMap((queue) => insertCandidates(names, queue, claims.candidates)),
-      ...pushDebounced(names, jobs),
+      ...this.#adding(jobs, (queue) => insertCandidates(names, queue, claims.candidates), pushDebounced(names, jobs)),
       recordHeld(names, mark),
       ...sweepKeys(names, [...claims.all.map(({ key }) => key), ...debounceKeys(jobs)]),
     ];
+  }
+
+  /** @param insert the statements that add the jobs of a queue */
+  #adding(
+    jobs: readonly QueuedJob[],
+    insert: (queue: string) => readonly Sql[],
+    more: readonly Sql[] = [],
+  ): readonly Sql[] {
+    const queues = queuesOf(jobs);
+    return around(this.#names, [...queues.flatMap(insert), ...more], lanesIn(jobs), {
+      keepPlaces: queues.length === 1,
+    });
   }
 
   *#send(claims: Claims, mark: CallMark, writes: readonly Sql[]): Work<number | Holders | undefined> {
@@ -88,8 +100,11 @@ export class MysqlJobs implements JobStatements {
     const jobs = claims.jobs.filter(({ debounce }, place) => debounce === undefined && staying?.has(place) !== true);
     yield* runEach([
       sql`SET @onqueue_now = ${this.#now}, @onqueue_held = ''`,
-      ...queuesOf(jobs).flatMap((queue) => insertJobs(this.#names, queue, jobs)),
-      ...pushDebounced(this.#names, claims.jobs),
+      ...this.#adding(
+        claims.jobs,
+        (queue) => (jobs.some((job) => job.queue === queue) ? insertJobs(this.#names, queue, jobs) : []),
+        pushDebounced(this.#names, claims.jobs),
+      ),
     ]);
     return yield* heldNow(claims, held);
   }

@@ -1,8 +1,8 @@
 /** Inserts jobs on MySQL. The statements must come in a packet after one that sets `@onqueue_now`. */
 import { invalidQueueName } from '../../../job/errors';
-import { followersOf, COUNTERS, valuesOf, type Ending, type QueuedJob, type Holders } from '../dialect';
+import { followersOf, COUNTERS, laneColumns, valuesOf, type Ending, type QueuedJob, type Holders } from '../dialect';
 import { numeral, raw, sql, type Sql, type SqlPart } from '../statement';
-import { availableAt, dueOf, findTail, keyOf, LATEST, type MysqlNames } from './schema';
+import { availableAt, dueOf, findTail, HELD_AT, keyOf, LATEST, NEVER, type MysqlNames } from './schema';
 import type { Seconds } from '../../../base/clock';
 import type { UniqueTie } from '../../../payload/ties';
 import { CallKeys, type CallMark } from '../calls';
@@ -10,7 +10,11 @@ import { CallKeys, type CallMark } from '../calls';
 /** The length of a queue's name in characters, as in Laravel's tables. */
 const LONGEST_NAME = 255;
 
-const COLUMNS = raw(`queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place`);
+const COLUMNS = `queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place`;
+
+/** Only jobs with lanes need theirs. */
+const columnsOf = (jobs: readonly QueuedJob[]): Sql =>
+  raw(jobs.some(({ lane }) => lane !== undefined) ? `${COLUMNS}, lane, lane_limit, lane_order` : COLUMNS);
 
 /**
  * The queues of the jobs, sorted, so that pushes that remember several new names do not deadlock.
@@ -31,25 +35,29 @@ export function remember({ queues }: MysqlNames, queue: string, condition = raw(
 
 /** Adds the jobs of a queue at its tail. */
 export function insertJobs(names: MysqlNames, queue: string, jobs: readonly QueuedJob[]): readonly Sql[] {
-  const rows = jobs.filter((job) => job.queue === queue).map((job, index) => sql`(${rowOf(job, index)})`);
-  return [findTail(names, queue), sql`INSERT INTO ${names.jobs} (${COLUMNS}) VALUES ${rows}`];
+  const own = jobs.filter((job) => job.queue === queue);
+  const isLaned = own.some(({ lane }) => lane !== undefined);
+  const rows = own.map((job, index) => sql`(${rowOf(job, index, dueOf(job), isLaned)})`);
+  const insert = sql`INSERT INTO ${names.jobs} (${columnsOf(own)}) VALUES ${rows}`;
+  return [findTail(names, queue), ...(isLaned ? [KEEP_TAIL] : []), insert];
 }
 
 /** Adds the jobs of a queue whose conditions hold at its tail. */
 export function insertCandidates(names: MysqlNames, queue: string, candidates: readonly Candidate[]): readonly Sql[] {
-  const inserts = candidates
-    .filter(({ job }) => job.queue === queue)
-    .map(
-      ({ job, condition }, index) =>
-        sql`INSERT INTO ${names.jobs} (${COLUMNS}) SELECT ${rowOf(job, index)} FROM DUAL WHERE ${condition}`,
-    );
-  return [findTail(names, queue), ...inserts];
+  const own = candidates.filter(({ job }) => job.queue === queue);
+  const inserts = own.map(
+    ({ job, condition }, index) =>
+      sql`INSERT INTO ${names.jobs} (${columnsOf([job])}) SELECT ${rowOf(job, index)} FROM DUAL WHERE ${condition}`,
+  );
+  const isLaned = own.some(({ job }) => job.lane !== undefined);
+  return [findTail(names, queue), ...(isLaned ? [KEEP_TAIL] : []), ...inserts];
 }
 
 /** Adds a job, which is ready at once unless `due` is given. */
 export function insertJob(names: MysqlNames, job: QueuedJob, due: Sql | undefined): readonly Sql[] {
-  const insert = sql`INSERT INTO ${names.jobs} (${COLUMNS}) VALUES (${rowOf(job, 0, due)})`;
-  return due === undefined ? [findTail(names, job.queue), insert] : [insert];
+  const insert = sql`INSERT INTO ${names.jobs} (${columnsOf([job])}) VALUES (${rowOf(job, 0, due)})`;
+  const keep = job.lane === undefined ? [] : [KEEP_TAIL];
+  return due === undefined ? [findTail(names, job.queue), ...keep, insert] : [insert];
 }
 
 /** Adds the followers of the endings whose ids are in `@onqueue_settled`. */
@@ -66,17 +74,25 @@ export function insertFollowers(names: MysqlNames, endings: readonly Ending[]): 
   });
 }
 
-function rowOf(job: QueuedJob, index: number, due = dueOf(job)): readonly SqlPart[] {
+/** Jobs that lanes let in later keep the places that they would have had. */
+const KEEP_TAIL = raw('SET @onqueue_first = @onqueue_tail');
+
+/** @param isLaned whether it has the columns of lanes */
+function rowOf(job: QueuedJob, index: number, due = dueOf(job), isLaned = job.lane !== undefined): readonly SqlPart[] {
   const { queue, payload, uuid, counters } = job;
+  const values = [queue, Buffer.from(payload), keyOf(uuid), ...valuesOf(counters)];
+  const lane = isLaned ? laneColumns(job).map((value) => (typeof value === 'string' ? Buffer.from(value) : value)) : [];
+  if (due !== undefined) {
+    return [...values, availableAt(due), raw('FLOOR(@onqueue_now)'), due, null, ...lane, ...(isLaned ? [null] : [])];
+  }
+  if (job.lane !== undefined) {
+    const order = sql`@onqueue_order + ${index + 1}`;
+    return [...values, NEVER, raw('FLOOR(@onqueue_now)'), HELD_AT, null, ...lane, order];
+  }
   const place = sql`@onqueue_tail + ${index + 1}`;
-  const moments = [availableAt(due), raw('FLOOR(@onqueue_now)'), due ?? raw('NULL')];
   return [
-    queue,
-    Buffer.from(payload),
-    keyOf(uuid),
-    ...valuesOf(counters),
-    ...moments,
-    due === undefined ? place : null,
+    ...[...values, availableAt(due), raw('FLOOR(@onqueue_now)'), raw('NULL'), place],
+    ...[...lane, ...(isLaned ? [null] : [])],
   ];
 }
 

@@ -25,7 +25,7 @@ import {
 import type { Diagnosis } from '../../contract';
 import { createHash } from 'node:crypto';
 
-const VERSION = 5;
+const VERSION = 6;
 
 /** The oldest servers with SKIP LOCKED. */
 const OLDEST = { MySQL: '8.0.11', MariaDB: '10.6' } as const;
@@ -51,6 +51,7 @@ export function mysqlSchema(names: TableNames, offset: () => Seconds = () => 0):
   const indexes = [
     [names.jobs, `${names.jobs}_turns`],
     [names.jobs, `${names.jobs}_ids`],
+    [names.jobs, `${names.jobs}_laned`],
     [names.failed, 'onqueue_uuid'],
     [names.failed, 'onqueue_queue'],
   ] as const;
@@ -112,7 +113,8 @@ ${texts.join('\n\n')}
 }
 
 function statementsOf(names: TableNames, ids: MysqlNames, adoption: Sql): readonly Sql[] {
-  const { jobs, turns, failed, queues, locks, orders, calls, uniqueKeys, batches, records, sums, versions } = ids;
+  const { jobs, turns, failed, queues, locks, orders, calls, uniqueKeys, batches, records, sums, lanes, versions } =
+    ids;
   const index = (table: Sql, name: Sql, columns: string, kind = 'INDEX'): Sql =>
     sql`ALTER TABLE ${table} ADD ${raw(kind)} ${name} ${raw(columns)}, ${ONLINE}`;
   return [
@@ -156,6 +158,18 @@ CREATE TABLE IF NOT EXISTS ${jobs} (
   ADD INDEX ${ids.ids} (uuid, size)`,
     ),
     ...unlessThere(names.jobs, 'cancel_reason', sql`ALTER TABLE ${jobs} ADD COLUMN cancel_reason VARCHAR(255) NULL`),
+    ...unlessThere(
+      names.jobs,
+      'lane_order',
+      sql`-- Its lane, how many of its jobs may be in (0: one, in order), and whether it is in (0) or held, in this order; NULL: it has no
+-- lane, or is delayed.
+ALTER TABLE ${jobs}
+  ADD COLUMN lane VARBINARY(64) NULL,
+  ADD COLUMN lane_limit BIGINT NULL,
+  ADD COLUMN lane_order BIGINT NULL,
+  ALGORITHM = INSTANT`,
+    ),
+    ...unlessIndexed(names.jobs, `${names.jobs}_laned`, index(jobs, ids.laned, '(queue, lane, lane_order)')),
     ...unlessIndexed(names.jobs, `${names.jobs}_turns`, index(jobs, turns, '(queue, state, turn)')),
     ...unlessIndexed(names.jobs, `${names.jobs}_ids`, index(jobs, ids.ids, '(uuid, size)')),
     // Laravel's attempts end at 255.
@@ -273,6 +287,15 @@ CREATE TABLE IF NOT EXISTS ${records} (
   PRIMARY KEY (name, field),
   INDEX ends_at (ends_at)
 ) ${TABLE}`,
+    sql`-- Lanes with jobs: how many may be in, as the last of these jobs said (0: one, in order), and what was set by hand.
+CREATE TABLE IF NOT EXISTS ${lanes} (
+  queue VARCHAR(255) NOT NULL,
+  lane VARBINARY(64) NOT NULL,
+  running BIGINT NOT NULL DEFAULT 1,
+  own_limit BIGINT NULL,
+  paused TINYINT NOT NULL DEFAULT 0,
+  PRIMARY KEY (queue, lane)
+) ${TABLE}`,
   ];
 }
 
@@ -333,6 +356,11 @@ export const COUNT_CRASH = raw(countCrash(COMPARISON));
 /** The largest time that the columns hold, in the year 2286: seconds since 1970. */
 export const LATEST = 9_999_999_999;
 
+/** When held jobs would be due: later than any delayed job. */
+export const HELD_AT = LATEST + 0.5;
+/** For Laravel, which has four bytes for it. */
+export const NEVER = 4_294_967_295;
+
 /** The largest place. Beyond it `turn` would overflow, so nothing is put there. */
 export const MOST_PLACE = 1e11;
 
@@ -350,9 +378,16 @@ export function mysqlLine({ jobs, turns }: MysqlNames): Line {
   const state = (number: number): Sql => sql`state = ${number}`;
   return {
     of: (queue) => sql`FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`,
-    state: { ready: state(READY), delayed: state(DELAYED), reserved: state(RESERVED) },
+    state: {
+      ready: state(READY),
+      delayed: sql`${state(DELAYED)} AND turn < ${raw(String(HELD_AT))}`,
+      reserved: state(RESERVED),
+      held: sql`${state(DELAYED)} AND turn >= ${raw(String(HELD_AT))}`,
+    },
+    unplaced: state(DELAYED),
+    heldAt: HELD_AT,
     at: { delayed: raw('turn'), reserved: raw('turn') },
-    order: { ready: TURN, delayed: TURN, reserved: RESERVED_ORDER },
+    order: { ready: TURN, delayed: TURN, reserved: RESERVED_ORDER, held: TURN },
     along: { reserved: raw('turn') },
     hasLease: raw('turn IS NOT NULL'),
     payload: (payload) => payload,
@@ -381,7 +416,7 @@ export function dueOf({ delay, due }: Pick<NewJob, 'delay' | 'due'>): Sql | unde
  * early.
  */
 export const availableAt = (due: Sql | undefined): Sql =>
-  due === undefined ? raw('FLOOR(@onqueue_now)') : sql`LEAST(CEIL(${due}), 4294967295)`;
+  due === undefined ? raw('FLOOR(@onqueue_now)') : sql`LEAST(CEIL(${due}), ${NEVER})`;
 
 /** The condition for the jobs of these tokens that are still reserved. */
 export function heldBy(tokens: readonly ReservationToken[]): Sql {
@@ -444,6 +479,8 @@ export interface MysqlNames extends Readonly<Record<keyof TableNames, Sql>> {
   readonly turns: Sql;
   /** The index of the jobs table on the payload's id. */
   readonly ids: Sql;
+  /** The index of the jobs table on queue, lane and order. */
+  readonly laned: Sql;
   readonly versions: Sql;
 }
 
@@ -453,6 +490,7 @@ export function mysqlNames(names: TableNames): MysqlNames {
     ...eachTable(names, identifier),
     turns: identifier(`${names.jobs}_turns`),
     ids: identifier(`${names.jobs}_ids`),
+    laned: identifier(`${names.jobs}_laned`),
     versions: identifier(VERSIONS_TABLE),
   };
 }

@@ -110,7 +110,7 @@ export function pushBatchFunction(names: Identifiers): string {
   const { batches, calls, changeBatches, push, pushBatch, pushTied } = names;
   return `CREATE OR REPLACE FUNCTION ${pushBatch} (
   p_batch text, p_begins json, p_weight bigint, p_weights bigint[], p_jobs json, p_keys text[], p_queues text[], p_unique boolean,
-  p_client text, p_call bigint, p_unheard bigint[], p_offset double precision
+  p_client text, p_call bigint, p_unheard bigint[], p_offset double precision, p_lanes json
 ) RETURNS text LANGUAGE plpgsql ${PLANS} AS $$
 #variable_conflict use_column
 DECLARE
@@ -135,9 +135,9 @@ ${oneByOne}
     END IF;
   END IF;
   IF cardinality(p_keys) = 0 THEN
-    v_answer := coalesce(${push}(NULL, NULL, p_jobs, p_queues, p_unique, p_client, p_call, p_unheard, p_offset)::text, '{}');
+    v_answer := coalesce(${push}(NULL, NULL, p_jobs, p_queues, p_unique, p_client, p_call, p_unheard, p_offset, p_lanes)::text, '{}');
   ELSE
-    v_answer := ${pushTied}(p_jobs, NULL, p_keys, p_queues, p_unique, p_client, p_call, p_unheard, p_offset);
+    v_answer := ${pushTied}(p_jobs, NULL, p_keys, p_queues, p_unique, p_client, p_call, p_unheard, p_offset, p_lanes);
   END IF;
   IF json_typeof(v_answer::json) = 'number' THEN
     RETURN v_answer;

@@ -1,7 +1,16 @@
 /** The PostgreSQL dialect. */
 import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
-import { DELAYED, READY, RESERVED, RESERVED_ORDER, tiedIn, type Dialect, type FailedColumns } from '../dialect';
+import {
+  DELAYED,
+  HELD_AT,
+  READY,
+  RESERVED,
+  RESERVED_ORDER,
+  tiedIn,
+  type Dialect,
+  type FailedColumns,
+} from '../dialect';
 import { AFTER_ALL, BEFORE_ALL } from '../jobs';
 import { insertInto, numeral, raw, rowsOf, run, runAll, sql, transaction, type Row, type Sql } from '../statement';
 import { addAmounts, noteSequence } from '../records';
@@ -10,6 +19,7 @@ import { identifiers, literal, quoted, DUE, now, storable, textAndBytes } from '
 import { transactionSession } from './client';
 import { postgresErrors } from './errors';
 import { PostgresJobs } from './jobs';
+import { PostgresLanes } from './lanes';
 
 /** So many characters are at least as many bytes. */
 const END = `right(payload, ${TIED_END})`;
@@ -74,11 +84,19 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     transaction: (work) => transaction(work, BEGIN),
     line: {
       of: (queue) => sql`FROM ${tables.jobs} WHERE queue = ${queue}`,
-      state: { ready: raw(READY), delayed: raw(DELAYED), reserved: raw(RESERVED) },
+      state: {
+        ready: raw(READY),
+        delayed: raw(`${DELAYED} AND ${DUE} <> ${HELD_AT}`),
+        reserved: raw(RESERVED),
+        held: raw(`${DELAYED} AND ${DUE} = ${HELD_AT}`),
+      },
+      unplaced: raw(DELAYED),
+      heldAt: HELD_AT,
       at: { delayed: raw(DUE), reserved: raw('lease_until') },
       order: {
         ready: [raw('place'), raw('id')],
         delayed: [raw(DUE), raw('id')],
+        held: [raw(DUE), raw('id')],
         reserved: RESERVED_ORDER,
       },
       along: { ready: raw('place'), reserved: raw('lease_until') },
@@ -93,6 +111,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     }),
     failed: failedColumns(current),
     jobs: new PostgresJobs(ids, offset, (queue) => insertNew(tables.queues, { name: queue })),
+    lanes: new PostgresLanes(ids, current),
     recordsCalls: true,
     trouble: (error) => postgresErrors.trouble(error),
     sessionOf: transactionSession,

@@ -13,6 +13,7 @@ import {
   countTaken,
   DELAYED,
   FENCE,
+  HELD_AT,
   KNOWN_ID,
   NO_ID,
   READY,
@@ -64,12 +65,13 @@ export function pushFunction(names: Identifiers): string {
   const { jobs, queues, calls, push, channel } = names;
   return `CREATE OR REPLACE FUNCTION ${push} (
   p_payloads text, p_ids text, p_jobs json, p_queues text[], p_unique boolean,
-  p_client text, p_call bigint, p_unheard bigint[], p_offset double precision
+  p_client text, p_call bigint, p_unheard bigint[], p_offset double precision, p_lanes json
 ) RETURNS integer LANGUAGE plpgsql ${PLANS} AS $$
 #variable_conflict use_column
 DECLARE
   v_now double precision := ${NOW};
   v_job record;
+  v_since bigint;
 BEGIN
   IF p_client <> '' THEN
 ${oneByOne}
@@ -79,7 +81,9 @@ ${oneByOne}
   END IF;
   IF p_payloads IS NULL THEN
 ${refuseTwins(jobs)}
-${insertJobs(names, 'p_jobs')}
+${since(names)}
+${insertJobs(names, 'p_jobs', { areLaned: true })}
+${entering(names)}
   ELSE
 ${insertPlain(names)}
   END IF;
@@ -113,20 +117,61 @@ export function refuseTwins(jobs: string): string {
   END IF;`;
 }
 
-/**
- * @param given jobs as JSON
- * @param settled the jobs that were settled; then only their followers are added
- */
-export function insertJobs({ jobs, places }: Identifiers, given: string, settled?: string): string {
+/** For jobs with lanes: draws the place in line before theirs. */
+export const since = ({ places }: Identifiers): string => `  IF p_lanes IS NOT NULL THEN
+    v_since := nextval(${literal(places)});
+  END IF;`;
+
+/** After jobs were added: lets in those for which their lanes have room. */
+export const entering = ({ letIn }: Identifiers): string => `  IF p_lanes IS NOT NULL THEN
+    PERFORM ${letIn}(p_lanes, v_since, v_now);
+  END IF;`;
+
+/** The columns that a job with a lane has more, and those that are different, if it is not delayed. It is held at first. */
+export function lanedColumns(
+  delay: string,
+  place: string,
+): { readonly due: string; readonly available: string; readonly place: string; readonly order: string } {
+  return {
+    due: `CASE WHEN ${delay} > 0 THEN v_now + ${delay} WHEN lane IS NOT NULL THEN ${HELD_AT} END`,
+    available: `CASE WHEN ${delay} > 0 OR lane IS NULL THEN ${availableAt(delay)} ELSE 2147483647 END`,
+    place: `CASE WHEN ${delay} > 0 OR lane IS NOT NULL THEN NULL ELSE ${place} END`,
+    order: `CASE WHEN ${delay} > 0 OR lane IS NULL THEN NULL ELSE ${place} END`,
+  };
+}
+
+interface Inserted {
+  /** The jobs that were settled; then only their followers are added. */
+  readonly settled?: string;
+  readonly areLaned?: boolean;
+}
+
+/** @param given jobs as JSON */
+export function insertJobs(
+  { jobs, places }: Identifiers,
+  given: string,
+  { settled, areLaned = false }: Inserted = {},
+): string {
   const [after, ofThese] = settled === undefined ? ['', ''] : ['after bigint, ', ` WHERE after = ANY (${settled})`];
-  return `  INSERT INTO ${jobs} (queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place)
-  SELECT queue, payload, uuid, ${COUNTED}, ${availableAt('delay')}, floor(v_now)::integer,
-    CASE WHEN delay > 0 THEN v_now + delay END,
-    CASE WHEN delay > 0 THEN NULL ELSE nextval(${literal(places)}) END
+  const next = `nextval(${literal(places)})`;
+  const laned = lanedColumns('delay', next);
+  const plain = {
+    due: 'CASE WHEN delay > 0 THEN v_now + delay END',
+    available: availableAt('delay'),
+    place: `CASE WHEN delay > 0 THEN NULL ELSE ${next} END`,
+  };
+  const own = areLaned ? laned : plain;
+  const [columns, values, types] = areLaned
+    ? [', lane, lane_limit, lane_order', `, lane, running, ${laned.order}`, 'lane text, running integer, ']
+    : ['', '', ''];
+  return `  INSERT INTO ${jobs} (queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place${columns})
+  SELECT queue, payload, uuid, ${COUNTED}, ${own.available}, floor(v_now)::integer,
+    ${own.due},
+    ${own.place}${values}
   FROM (
-    SELECT queue, payload, uuid, ${COUNTERS}, coalesce(due - v_now, delay) AS delay
+    SELECT queue, payload, uuid, ${COUNTERS}, coalesce(due - v_now, delay) AS delay${areLaned ? ', lane, running' : ''}
     FROM json_to_recordset(${given}) AS given (queue text, payload text, uuid text, delay double precision, due double precision,
-      ${after}${COUNTER_TYPES})${ofThese}
+      ${types}${after}${COUNTER_TYPES})${ofThese}
   ) AS job;`;
 }
 
@@ -154,7 +199,7 @@ export function exchangeFunction(names: Identifiers): string {
   return `CREATE OR REPLACE FUNCTION ${names.exchange} (
   p_removed bigint[], p_fences bigint[], p_released json, p_failed json, p_next json, p_batches json,
   p_queues text[], p_limit integer, p_lease double precision,
-  p_client text, p_call bigint, p_unheard bigint[], p_offset double precision
+  p_client text, p_call bigint, p_unheard bigint[], p_offset double precision, p_lanes json
 ) RETURNS SETOF text LANGUAGE plpgsql ${PLANS} AS $$
 #variable_conflict use_column
 DECLARE
@@ -185,6 +230,9 @@ DECLARE
   v_full text[] := '{}';
   v_restart text;
   v_cancelling boolean;
+  v_since bigint;
+  v_moves json;
+  v_stuck text[];
 BEGIN
 ${oneByOne}
   IF EXISTS (SELECT FROM ${names.calls} WHERE client = p_client AND call >= p_call) THEN
@@ -193,12 +241,12 @@ ${oneByOne}
 ${settling(names)}
 ${reserving(names)}
   RETURN NEXT json_build_object('settled', v_settled, 'next', nullif(v_next, 'Infinity'), 'paused', v_paused, 'restart', v_restart,
-    'cancelling', nullif(v_cancelling, false), 'now', v_now);
+    'cancelling', nullif(v_cancelling, false), 'stuck', v_stuck, 'now', v_now);
 END $$;`;
 }
 
 function settling(names: Identifiers): string {
-  const { jobs, failed, queues, calls, places, channel } = names;
+  const { jobs, failed, queues, calls, places, channel, letIn } = names;
   return `  IF cardinality(p_unheard) > 0 THEN
     SELECT coalesce(max(answer), '{}') INTO v_settled FROM ${calls} WHERE client = p_client AND call = ANY (p_unheard);
     v_before := cardinality(v_settled);
@@ -234,7 +282,9 @@ function settling(names: Identifiers): string {
         exceptions = v_job.exceptions, timeouts = v_job.timeouts, releases = v_job.releases,
         available_at = ${availableAt('v_job.delay')},
         due_at = CASE WHEN v_job.delay > 0 THEN v_now + v_job.delay END,
-        place = CASE WHEN v_job.front THEN place WHEN v_job.delay > 0 THEN NULL ELSE nextval(${literal(places)}) END
+        place = CASE WHEN v_job.front THEN place WHEN v_job.delay > 0 THEN NULL ELSE nextval(${literal(places)}) END,
+        -- In an ordered lane a delayed job keeps its place.
+        lane_order = CASE WHEN v_job.delay > 0 AND lane_limit > 0 THEN NULL ELSE lane_order END
       WHERE id = v_job.id AND ${RESERVED_THEN} AND ${FENCE} = v_job.fence
       RETURNING queue INTO v_queue;
       IF FOUND THEN
@@ -271,12 +321,28 @@ function settling(names: Identifiers): string {
   IF p_next IS NOT NULL THEN
     -- The unanswered call that settled the others has already pushed their followers.
     v_ids := v_settled[v_before + 1:];
-${insertJobs(names, 'p_next', 'v_ids')}
+${since(names)}
+${insertJobs(names, 'p_next', { settled: 'v_ids', areLaned: true })}
     -- Sorted, so that calls that remember several new names do not deadlock.
     SELECT coalesce(array_agg(DISTINCT queue COLLATE "C"), '{}') INTO v_woken
     FROM json_to_recordset(p_next) AS given (queue text, after bigint) WHERE after = ANY (v_ids);
     ${rememberQueues(queues, 'v_woken')}
     ${wake(channel, 'v_woken')}
+  END IF;
+  IF p_lanes IS NOT NULL THEN
+    -- Of jobs that have left or follow, the last that follows says how many may be in.
+    SELECT json_agg(json_build_object('queue', queue, 'lane', lane, 'running', running, 'says', says)) INTO v_moves
+    FROM (
+      SELECT queue, lane, (array_agg(running ORDER BY says, ordinality))[count(*)] AS running, bool_or(says) AS says
+      FROM ROWS FROM (json_to_recordset(p_lanes) AS (job bigint, queue text, lane text, running bigint, says boolean)) WITH ORDINALITY
+      WHERE job = ANY (v_settled) GROUP BY queue, lane
+    ) AS moved;
+    IF v_moves IS NOT NULL THEN
+      v_woken := ${letIn}(v_moves, v_since, v_now);
+      IF p_queues IS NULL OR NOT v_woken <@ p_queues OR cardinality(v_woken) > p_limit THEN
+        ${wake(channel, 'v_woken')}
+      END IF;
+    END IF;
   END IF;
   IF cardinality(p_removed) > 0 OR p_released IS NOT NULL OR p_failed IS NOT NULL OR cardinality(p_unheard) > 0 THEN
     INSERT INTO ${calls} AS known (client, call, called_at, answer) VALUES (p_client, p_call, floor(v_now)::integer, v_settled)
@@ -334,6 +400,10 @@ ${taking(jobs)}
         (SELECT ${DUE} AS at FROM ${jobs} WHERE queue = v_queue AND ${DELAYED} ORDER BY ${DUE} LIMIT 1)
         UNION ALL (SELECT lease_until FROM ${jobs} WHERE queue = v_queue AND ${RESERVED} ORDER BY lease_until LIMIT 1)
       ) AS moments;
+      IF v_at >= ${HELD_AT} THEN
+        v_stuck := v_stuck || v_queue;
+        v_at := NULL;
+      END IF;
       v_next := least(v_next, greatest(coalesce(v_at, 'Infinity') - v_now, 0));
     END LOOP;
   END IF;`;
@@ -343,7 +413,7 @@ ${taking(jobs)}
  * Moves jobs with ended leases to the head, ordered by the end of the lease, and due jobs to the tail, ordered by due time.
  */
 function moving(names: Identifiers): string {
-  const { jobs, places } = names;
+  const { jobs, places, enter } = names;
   return `      IF v_reclaims > 0 AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${RESERVED} AND lease_until <= v_now) THEN
         SELECT place INTO v_head FROM ${jobs} WHERE queue = v_queue AND ${READY} AND place > -${MOST_COUNTED} ORDER BY place LIMIT 1;
         WITH ended AS MATERIALIZED (
@@ -362,6 +432,7 @@ function moving(names: Identifiers): string {
       IF v_promotes > 0 AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${DELAYED} AND ${DUE} <= v_now) THEN
         WITH due AS MATERIALIZED (
           SELECT id, ${DUE} AS at FROM ${jobs} WHERE queue = v_queue AND ${DELAYED} AND ${DUE} <= v_now
+            AND (lane IS NULL OR lane_order = 0)
           ORDER BY ${DUE}, id LIMIT v_promotes FOR UPDATE SKIP LOCKED
         ), placed AS MATERIALIZED (
           SELECT id, nextval(${literal(places)}) AS next FROM (SELECT id FROM due ORDER BY at, id) AS ordered
@@ -369,6 +440,9 @@ function moving(names: Identifiers): string {
         UPDATE ${jobs} AS job SET place = next FROM placed WHERE job.id = placed.id;
         GET DIAGNOSTICS v_moved = ROW_COUNT;
         v_promotes := v_promotes - v_moved;
+        IF v_promotes > 0 AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${DELAYED} AND ${DUE} <= v_now AND lane IS NOT NULL) THEN
+          v_promotes := v_promotes - ${enter}(v_queue, v_promotes, v_now);
+        END IF;
       END IF;`;
 }
 

@@ -12,6 +12,7 @@ import {
   followersOf,
   renewResults,
   jobOf,
+  runningColumn,
   valuesOf,
   type Ending,
   type Exchange,
@@ -38,9 +39,10 @@ import {
 } from '../statement';
 import { now, storable, textAndBytes, type Identifiers } from './names';
 import { SEPARATOR } from './functions';
+import { lanesIn, movesOf } from './lanes';
 
 /** The parameters that all push functions share, after the jobs. */
-const PUSHED = '?::text[], ?::text::boolean, ?::text, ?::bigint, ?::bigint[], ?::double precision';
+const PUSHED = '?::text[], ?::text::boolean, ?::text, ?::bigint, ?::bigint[], ?::double precision, ?::text::json';
 
 export class PostgresJobs implements JobStatements {
   readonly remember: (queue: string) => Sql;
@@ -114,7 +116,8 @@ export class PostgresJobs implements JobStatements {
     // The queues of a batch's callbacks are remembered now: if that happened when they are sent, two calls could deadlock.
     const queues = [...new Set([...jobs, ...(begins?.callbacks ?? [])].map(({ queue }) => queue))].toSorted();
     const isUnique = jobs.some(({ unique }) => unique);
-    return [textArray(queues), String(isUnique), client, number, numberArray(unheard), this.#offset()];
+    const lanes = movesOf([], lanesIn(jobs));
+    return [textArray(queues), String(isUnique), client, number, numberArray(unheard), this.#offset(), lanes];
   }
 
   *isWithin(): Work<boolean> {
@@ -130,7 +133,7 @@ export class PostgresJobs implements JobStatements {
     const rows = yield* rowsOf({
       // The types come from the function's signature: parsing and planning a cast for each parameter takes as long as all
       // the rest.
-      text: `SELECT ${this.#names.exchange}(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      text: `SELECT ${this.#names.exchange}(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       values: [
         numberArray(removed.map(({ id }) => id)),
         numberArray(removed.map(({ fence }) => fence)),
@@ -145,6 +148,7 @@ export class PostgresJobs implements JobStatements {
         number,
         numberArray(unheard),
         this.#offset(),
+        listOf(endings.flatMap(movesBy)),
       ],
     });
     return exchanged(rows, queues);
@@ -200,11 +204,17 @@ function textOf({ payload }: QueuedJob): string {
 /** Ready jobs of one queue, which were never handed out, as two lists; undefined if some job is more than that, or no JSON. */
 function plainJobs(jobs: readonly QueuedJob[]): readonly [payloads: string, ids: string, jobs: null] | undefined {
   const [first] = jobs;
-  const isPlain = ({ queue, payload, delay, due, unique, counters }: QueuedJob): boolean => {
+  const isPlain = ({ queue, payload, delay, due, unique, lane, counters }: QueuedJob): boolean => {
     const { attempts, crashes, exceptions, timeouts, releases } = counters;
     const counted = attempts + crashes + exceptions + timeouts + releases;
     return (
-      queue === first?.queue && payload.length > 0 && !(delay > 0) && due === undefined && !unique && counted === 0
+      queue === first?.queue &&
+      lane === undefined &&
+      payload.length > 0 &&
+      !(delay > 0) &&
+      due === undefined &&
+      !unique &&
+      counted === 0
     );
   };
   if (!jobs.every(isPlain)) return undefined;
@@ -221,6 +231,7 @@ function pushedJob(job: QueuedJob, n: number): object {
     ...{ queue, payload: textOf(job), uuid: storable(uuid), due },
     ...(delay > 0 && { delay }),
     ...(unique && { n, unique }),
+    ...(job.lane && { lane: job.lane.key, running: runningColumn(job.lane) }),
     ...(valuesOf(counters).some((value) => value > 0) && counters),
   };
 }
@@ -283,6 +294,12 @@ function failedRow({ id, fence, entry }: EndingOf<'failed'>): object {
 const followerRows = (ending: Ending): readonly object[] =>
   followersOf([ending]).map((job, n) => ({ ...pushedJob(job, n), after: ending.id }));
 
+/** The lanes that an ending leaves, and those of its followers. */
+const movesBy = (ending: Ending): readonly object[] => [
+  ...(ending.lane === undefined ? [] : [{ ...ending.lane, job: ending.id, says: false }]),
+  ...lanesIn(followersOf([ending])).map((move) => ({ ...move, job: ending.id, says: true })),
+];
+
 /** The changes to batches, each with the id of the job whose end causes it. */
 function changeRows(endings: readonly Ending[]): readonly object[] {
   const rows: object[] = [];
@@ -311,6 +328,7 @@ interface Outcome {
   readonly paused: readonly string[] | null;
   readonly restart: string | null;
   readonly cancelling: boolean | null;
+  readonly stuck: readonly string[] | null;
   readonly now: Seconds;
 }
 
@@ -323,7 +341,7 @@ function exchanged(rows: readonly SqlRow[], queues: readonly string[]): Exchange
   const end = texts.pop();
   // The call arrived after a later one of its client, and did nothing.
   if (end === undefined) return { settled: new Set(), taken: [], outlook: { nextIn: Infinity } };
-  const { next, paused, restart, cancelling, now } = JSON.parse(end) as Outcome;
+  const { next, paused, restart, cancelling, stuck, now } = JSON.parse(end) as Outcome;
   return {
     settled: new Set(SETTLED.exec(end)?.[1]?.split(',')),
     taken: texts.map((text) => takenJob(text, queues)),
@@ -333,6 +351,7 @@ function exchanged(rows: readonly SqlRow[], queues: readonly string[]): Exchange
       now: now * 1000,
       ...(paused !== null && { paused }),
       ...(restart !== null && { restart }),
+      ...(stuck !== null && { stuck }),
     },
   };
 }

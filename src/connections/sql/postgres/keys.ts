@@ -5,16 +5,19 @@
  * A transaction that takes keys waits for any other that is just taking one of them, as its outcome is not known yet.
  * Therefore keys are taken in order, and only by pushes. Workers, which have other rows locked, wait for nobody.
  */
-import { DELAYED, FENCE, COUNTERS } from '../dialect';
+import { DELAYED, FENCE, COUNTERS, HELD_AT } from '../dialect';
 import {
   availableAt,
   COUNTED,
   COUNTER_TYPES,
+  entering,
+  lanedColumns,
   NOW,
   oneByOne,
   PLANS,
   refuseTwins,
   rememberQueues,
+  since,
   wake,
 } from './functions';
 import { literal, type Identifiers } from './names';
@@ -28,9 +31,10 @@ import { literal, type Identifiers } from './names';
  */
 export function pushTiedFunction(names: Identifiers): string {
   const { jobs, queues, calls, places, pushTied, channel } = names;
+  const laned = lanedColumns('delay', 'place');
   return `CREATE OR REPLACE FUNCTION ${pushTied} (
   p_jobs json, p_debounced json, p_keys text[], p_queues text[], p_unique boolean, p_client text, p_call bigint, p_unheard bigint[],
-  p_offset double precision
+  p_offset double precision, p_lanes json
 ) RETURNS text LANGUAGE plpgsql ${PLANS} AS $$
 #variable_conflict use_column
 DECLARE
@@ -48,6 +52,7 @@ DECLARE
   v_replaced text;
   v_numbers_replaced text[] := '{}';
   v_ids_replaced text[] := '{}';
+  v_since bigint;
 BEGIN
   IF p_client <> '' THEN
 ${oneByOne}
@@ -57,6 +62,7 @@ ${oneByOne}
     END IF;
   END IF;
 ${refuseTwins(jobs)}
+${since(names)}
   LOOP
     SELECT coalesce(array_agg(unique_key) FILTER (WHERE holds), '{}'), coalesce(array_agg(uuid) FILTER (WHERE holds), '{}'),
       count(*) FILTER (WHERE NOT holds) INTO v_held, v_holders, v_ended
@@ -73,17 +79,17 @@ ${refuseTwins(jobs)}
     END IF;
     WITH added AS (
       INSERT INTO ${jobs} (id, queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place,
-        unique_key, unique_until, start_key, start_for)
-      SELECT id, queue, payload, uuid, ${COUNTED}, ${availableAt('delay')}, floor(v_now)::integer,
-        CASE WHEN delay > 0 THEN v_now + delay END, place,
-        key, v_now + most, CASE WHEN starts THEN key END, CASE WHEN starts THEN most END
+        unique_key, unique_until, start_key, start_for, lane, lane_limit, lane_order)
+      SELECT id, queue, payload, uuid, ${COUNTED}, ${laned.available}, floor(v_now)::integer,
+        ${laned.due}, ${laned.place},
+        key, v_now + most, CASE WHEN starts THEN key END, CASE WHEN starts THEN most END, lane, running, ${laned.order}
       FROM (
         -- Numbered in the order of the push, although they are inserted in the order of their keys.
         SELECT job.*, nextval(v_numbers) AS id, CASE WHEN delay > 0 THEN NULL ELSE nextval(${literal(places)}) END AS place
         FROM (
-          SELECT queue, payload, uuid, ${COUNTERS}, coalesce(due - v_now, delay) AS delay, key, most, starts
+          SELECT queue, payload, uuid, ${COUNTERS}, coalesce(due - v_now, delay) AS delay, key, most, starts, lane, running
           FROM json_to_recordset(p_jobs) AS given (queue text, payload text, uuid text, delay double precision,
-            due double precision, key text, most double precision, starts boolean, ${COUNTER_TYPES})
+            due double precision, key text, most double precision, starts boolean, lane text, running integer, ${COUNTER_TYPES})
           WHERE CASE WHEN key IS NULL THEN NOT v_again ELSE NOT key = ANY (v_held || v_taken) END
         ) AS job
       ) AS numbered
@@ -97,6 +103,7 @@ ${refuseTwins(jobs)}
     v_again := true;
   END LOOP;
 ${putOff(jobs, places)}
+${entering(names)}
   v_answer := json_build_object('held', json_object(v_held, v_holders), 'replaced', json_object(v_numbers_replaced, v_ids_replaced));
   IF p_client <> '' THEN
     ${rememberQueues(queues, 'p_queues')}
@@ -109,7 +116,7 @@ END $$;`;
 }
 
 /** The condition for a debounced job that was never handed out and is not due yet. */
-const WAITS = `queue = v_job.queue AND ${DELAYED} AND ${FENCE} = 0 AND due_at > v_now`;
+const WAITS = `queue = v_job.queue AND ${DELAYED} AND ${FENCE} = 0 AND due_at > v_now AND due_at < ${HELD_AT}`;
 
 /**
  * Adds debounced jobs one after another, those of a key in order: each removes the job that waits, and then waits under its
@@ -120,9 +127,9 @@ const putOff = (jobs: string, places: string): string => `  FOR v_job IN
     SELECT * FROM (
       -- Numbered in the order of the push.
       SELECT nextval(v_numbers) AS id, nextval(${literal(places)}) AS place, n, queue, payload, uuid,
-        coalesce(due - v_now, delay, 0) AS delay, key, longest, ${COUNTERS}
+        coalesce(due - v_now, delay, 0) AS delay, key, longest, lane, running, ${COUNTERS}
       FROM json_to_recordset(p_debounced) AS given (n integer, queue text, payload text, uuid text, delay double precision,
-        due double precision, key text, longest double precision, ${COUNTER_TYPES})
+        due double precision, key text, longest double precision, lane text, running integer, ${COUNTER_TYPES})
     ) AS numbered
     ORDER BY key, n
   LOOP
@@ -141,12 +148,13 @@ const putOff = (jobs: string, places: string): string => `  FOR v_job IN
       END IF;
       v_due := least(v_now + v_job.delay, v_until);
       INSERT INTO ${jobs} (id, queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place,
-        unique_key, unique_until, start_key)
+        unique_key, unique_until, start_key, lane, lane_limit, lane_order)
       SELECT v_job.id, v_job.queue, v_job.payload, v_job.uuid, ${COUNTERS.replaceAll(/\w+/g, 'coalesce(v_job.$&, 0)')},
-        ${availableAt('(v_due - v_now)')}, floor(v_now)::integer,
-        CASE WHEN v_due > v_now THEN v_due END,
-        CASE WHEN v_due > v_now THEN NULL ELSE v_job.place END,
-        CASE WHEN v_due > v_now THEN v_job.key END, v_until, CASE WHEN v_due > v_now THEN '' END
+        CASE WHEN v_due > v_now OR v_job.lane IS NULL THEN ${availableAt('(v_due - v_now)')} ELSE 2147483647 END, floor(v_now)::integer,
+        CASE WHEN v_due > v_now THEN v_due WHEN v_job.lane IS NOT NULL THEN ${HELD_AT} END,
+        CASE WHEN v_due > v_now OR v_job.lane IS NOT NULL THEN NULL ELSE v_job.place END,
+        CASE WHEN v_due > v_now THEN v_job.key END, v_until, CASE WHEN v_due > v_now THEN '' END,
+        v_job.lane, v_job.running, CASE WHEN v_due > v_now OR v_job.lane IS NULL THEN NULL ELSE v_job.place END
       ON CONFLICT DO NOTHING;
       -- Otherwise another call was faster, and we see its job now.
       EXIT WHEN FOUND;

@@ -14,6 +14,8 @@ export interface Identifiers extends Readonly<Record<keyof TableNames, string>> 
   readonly pushBatch: string;
   readonly exchange: string;
   readonly retake: string;
+  readonly letIn: string;
+  readonly enter: string;
   readonly changeBatches: string;
   /** The channel for hints to waiting workers: as text, not quoted. */
   readonly channel: string;
@@ -27,11 +29,13 @@ export function identifiers(names: TableNames): Identifiers {
     ...eachTable(names, quoted),
     versions: quoted(VERSIONS_TABLE),
     places: quoted(`${jobs}_places`),
-    push: quoted(`${jobs}_push_v8`),
-    pushTied: quoted(`${jobs}_push_tied_v5`),
-    pushBatch: quoted(`${jobs}_push_batch_v6`),
-    exchange: quoted(`${jobs}_exchange_v9`),
+    push: quoted(`${jobs}_push_v10`),
+    pushTied: quoted(`${jobs}_push_tied_v10`),
+    pushBatch: quoted(`${jobs}_push_batch_v10`),
+    exchange: quoted(`${jobs}_exchange_v10`),
     retake: quoted(`${jobs}_retake_v5`),
+    letIn: quoted(`${jobs}_let_in_v10`),
+    enter: quoted(`${jobs}_enter_v10`),
     changeBatches: quoted(`${jobs}_change_batches_v6`),
     channel: `onqueue_${jobs}`,
     recordChannel: `onqueue_${jobs}_told`,

@@ -17,11 +17,12 @@ import { LARAVELS_LEASE, type TableNames } from '../address';
 import { exchangeFunction, pushFunction } from './functions';
 import { changeBatchesFunction, pushBatchFunction } from './batches';
 import { pushTiedFunction, retakeFunction } from './keys';
+import { enterFunction, letInFunction } from './lanes';
 import { identifiers, literal, quoted, now, CANCELLING, DUE, type Identifiers } from './names';
 import { isHeldUp } from './errors';
 import type { Diagnosis } from '../../contract';
 
-const VERSION = 9;
+const VERSION = 10;
 
 /** The oldest server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };
@@ -47,6 +48,11 @@ const ADDED = {
     unique_until: 'double precision',
     start_key: 'text',
     start_for: 'double precision',
+    // Its lane, how many of its jobs may be in (0: one, in order), and whether it is in (0) or held, in this order; NULL: it has no lane,
+    // or is delayed.
+    lane: 'text',
+    lane_limit: 'bigint',
+    lane_order: 'bigint',
   },
   failed: {
     raw: 'bytea',
@@ -186,7 +192,7 @@ END $$;`;
 
 /** Each is a transaction of its own. */
 function stepTexts(names: TableNames, ids: Identifiers, adoption: string): readonly string[] {
-  const { jobs, failed, queues, locks, orders, calls, batches, records, sums, versions, places } = ids;
+  const { jobs, failed, queues, locks, orders, calls, batches, records, sums, lanes, versions, places } = ids;
   return [
     `CREATE TABLE IF NOT EXISTS ${versions} (name text PRIMARY KEY, version integer NOT NULL);`,
     `-- Waiting and running jobs: Laravel's columns and our own.
@@ -269,6 +275,17 @@ CREATE TABLE IF NOT EXISTS ${sums} (
   ends_at double precision NOT NULL,
   PRIMARY KEY (name, field)
 ) WITH (fillfactor = 50);`,
+    `-- Lanes with jobs: how many may be in, as the last of these jobs said (0: one, in order), and what was set by hand.
+CREATE TABLE IF NOT EXISTS ${lanes} (
+  queue text COLLATE "C" NOT NULL,
+  lane text COLLATE "C" NOT NULL,
+  running bigint NOT NULL DEFAULT 1,
+  own_limit bigint,
+  paused boolean NOT NULL DEFAULT false,
+  PRIMARY KEY (queue, lane)
+);`,
+    letInFunction(ids),
+    enterFunction(ids),
     pushFunction(ids),
     pushTiedFunction(ids),
     retakeFunction(ids),
@@ -319,6 +336,7 @@ export function indexesOf({ jobs, failed, locks, batches, records, sums }: Table
     on(jobs, 'unread', `(id) WHERE ${UNREAD_ID}`),
     on(jobs, 'texts', `(queue, hashtext(payload)) WHERE ${NO_ID}`),
     on(jobs, 'unique', '(unique_key) WHERE unique_key IS NOT NULL', true),
+    on(jobs, 'laned', '(queue, lane, lane_order) WHERE lane_order IS NOT NULL'),
     on(failed, 'uuid_unique', '(uuid)', true),
     on(failed, 'queue', '(queue, id)'),
     on(locks, 'expires_at', '(expires_at)'),

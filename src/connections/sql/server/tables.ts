@@ -63,6 +63,7 @@ const NEEDED: Readonly<Record<keyof TableNames, readonly string[]>> = {
   uniqueKeys: ['unique_key', 'holder'],
   records: ['kind', 'id', 'value'],
   sums: ['name', 'field', 'amount'],
+  lanes: ['queue', 'lane', 'running'],
 };
 
 /** Building an index over millions of jobs takes time. */

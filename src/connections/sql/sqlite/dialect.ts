@@ -8,7 +8,9 @@ import { insertInto, raw, rowsOf, run, runAll, sql, written } from '../statement
 import { addAmounts, noteSequence } from '../records';
 import { eachTable, type TableNames } from '../address';
 import { isUnfit } from './errors';
-import { failedColumns, nextPlace, read, SqliteJobs, sqliteLine } from './jobs';
+import { failedColumns, SqliteJobs } from './jobs';
+import { SqliteLanes } from './lanes';
+import { nextPlace, read, sqliteLine } from './line';
 import { userTransaction, type OwnDatabase } from './engine';
 
 export interface SqliteDialect extends Dialect {
@@ -35,6 +37,7 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     skipLocked: raw(''),
     forUpdate: raw(''),
   };
+  const lanes = new SqliteLanes(tables, now);
   return {
     ...common,
     alongKind: raw(''),
@@ -65,7 +68,8 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     waiting: (due) => ({ available_at: toMicroseconds(due) }),
     lastInLine: (queue, at) => ({ available_at: at, place: nextPlace(tables, queue) }),
     failed: failedColumns(now),
-    jobs: new SqliteJobs(tables, new BatchRows(common), now, own),
+    jobs: new SqliteJobs(tables, new BatchRows(common), lanes, now, own),
+    lanes,
     recordsCalls: false,
     trouble: (error) => (isUnfit(error) ? 'unfit' : 'refused'),
     sessionOf: (transaction) => userTransaction(transaction, own.connection),

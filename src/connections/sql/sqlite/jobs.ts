@@ -1,5 +1,4 @@
 /** Moves jobs into and out of the tables of a SQLite file. */
-import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../base/clock';
 import { MOST_BYTES, MOST_JOBS } from '../../../base/collections';
 import type { NewBatch } from '../../batch-store';
@@ -10,15 +9,15 @@ import {
   countTaken,
   DELAYED,
   FENCE,
+  HELD_AT,
   READY,
   RESERVED,
-  RESERVED_ORDER,
   UNHELD,
   followersOf,
   renewResults,
   COUNTERS,
   jobOf,
-  MOST_COUNTED,
+  laneColumns,
   valuesOf,
   type Dialect,
   type Ending,
@@ -26,7 +25,6 @@ import {
   type Exchanged,
   type JobStatements,
   type FailedColumns,
-  type Line,
   type Outlook,
   type PushAnswer,
   type QueuedJob,
@@ -53,28 +51,8 @@ import {
 import { INDEXED_END, INDEXED_LENGTH, TEXT_LENGTH } from './schema';
 import { UNIQUE_COLUMNS, UniqueKeys, type KeyedJob } from './keys';
 import { isWithin, type OwnDatabase } from './engine';
-
-/** A payload as text if it is valid UTF-8, so that any client can show it. */
-export function storable(payload: string | Buffer): string | Buffer {
-  return typeof payload === 'string' || !isUtf8(payload) ? payload : payload.toString();
-}
-
-/** Reads a text column safely: a text that is not UTF-8 would end the process. */
-export const read = (column: string): Sql => raw(`CAST(${column} AS BLOB)`);
-
-export const sqliteLine = ({ jobs }: Dialect['tables']): Line => ({
-  of: (queue) => sql`FROM ${jobs} WHERE queue = ${queue}`,
-  state: { ready: raw(READY), delayed: raw(DELAYED), reserved: raw(RESERVED) },
-  at: { delayed: raw('available_at'), reserved: raw('lease_until') },
-  order: {
-    ready: [raw('place'), raw('id')],
-    delayed: [raw('available_at'), raw('id')],
-    reserved: RESERVED_ORDER,
-  },
-  along: { reserved: raw('lease_until') },
-  hasLease: raw('lease_until IS NOT NULL'),
-  payload: storable,
-});
+import { endOfLine, read, sqliteLine, storable, tailOf } from './line';
+import { lanesAmong, SqliteLanes, type OpenLanes } from './lanes';
 
 export function failedColumns(now: () => Seconds): FailedColumns {
   const payload = raw('CAST(payload AS BLOB)');
@@ -124,15 +102,17 @@ export class SqliteJobs implements JobStatements {
   /** The time by the process's clock: seconds since 1970. All processes that share a file share a machine. */
   readonly #now: () => Seconds;
   readonly #keys: UniqueKeys;
+  readonly #lanes: SqliteLanes;
   readonly #batches: BatchRows;
   readonly #failing: Parameters<typeof addFailed>[0];
   readonly #sql: Readonly<Record<Statement, string>>;
 
-  constructor(tables: Dialect['tables'], batches: BatchRows, now: () => Seconds, own: OwnDatabase) {
+  constructor(tables: Dialect['tables'], batches: BatchRows, lanes: SqliteLanes, now: () => Seconds, own: OwnDatabase) {
     this.#batches = batches;
     this.#now = now;
     this.#own = own;
     this.#keys = new UniqueKeys(tables);
+    this.#lanes = lanes;
     this.#failing = { tables, key: String, text: String, failed: failedColumns(now) };
     this.#sql = statementsOn(tables);
   }
@@ -164,6 +144,8 @@ export class SqliteJobs implements JobStatements {
     for (const ending of endings) {
       if (ending.kind !== 'removed' && (yield* this.#end(ending, now))) settled.add(ending.id);
     }
+    const lanes = endings.flatMap(({ id, lane }) => (lane !== undefined && settled.has(id) ? [lane] : []));
+    if (lanes.length > 0) yield* this.#lanes.leave(lanes);
     const isFollowed = endings.some(
       (ending) => ending.kind !== 'released' && (ending.next !== undefined || ending.leaves !== undefined),
     );
@@ -179,7 +161,7 @@ export class SqliteJobs implements JobStatements {
     for (const queue of new Set(request.queues)) {
       const { leaseEnd, due, pausedUntil, room: before } = yield* this.#outlookOf(queue);
       if (leaseEnd <= now) yield* this.#keys.retake(tiedOf(yield* this.#move('reclaim', queue, now, reclaimed)), now);
-      if (due <= now) yield* this.#move('promote', queue, now, promoted);
+      if (due <= now) yield* this.#lanes.becomeReady(queue, yield* this.#move('promote', queue, now, promoted));
       if (pausedUntil > now) continue;
       // Jobs of silent workers have made room meanwhile.
       const room = before === Infinity ? before : (yield* this.#outlookOf(queue)).room;
@@ -247,14 +229,30 @@ export class SqliteJobs implements JobStatements {
   *#add(jobs: readonly KeyedJob[], now: Seconds): Work<void> {
     for (const queue of new Set(jobs.map((job) => job.queue))) {
       yield* run(this.#to('remember', [queue]));
+      const ready = jobs.filter((job) => job.lane !== undefined && job.queue === queue && delayOf(job, now) <= 0);
+      const lanes = ready.length === 0 ? undefined : yield* this.#lanes.come(queue, lanesAmong(queue, ready)!);
       const [tail] = yield* rowsOf(this.#one('tail', [queue]));
       let end = Number(tail![0]);
       yield jobs.flatMap((job) => {
         if (job.queue !== queue) return [];
         const delay = delayOf(job, now);
-        return [this.#insert(job, now, delay, delay > 0 ? null : (end += 1))];
+        const place = delay > 0 ? null : (end += 1);
+        return [
+          job.lane === undefined ? this.#insert(job, now, delay, place) : this.#insertLaned(job, now, place, lanes),
+        ];
       });
     }
+  }
+
+  /** @param place null: it is delayed */
+  #insertLaned(job: KeyedJob, now: Seconds, place: number | null, lanes: OpenLanes | undefined): Sql {
+    const { queue, payload, uuid, counters, keys = NO_KEYS, lane } = job;
+    const [at, line, order] =
+      place === null
+        ? [toMicroseconds(now + delayOf(job, now)), null, null]
+        : this.#lanes.next(lanes!.get(lane!.key)!, now, place);
+    const values = [queue, storable(payload), uuid, at, now, line, ...valuesOf(counters), ...keys];
+    return this.#to('insertLaned', [...values, ...laneColumns(job), order]);
   }
 
   #insert({ queue, payload, uuid, counters, keys }: KeyedJob, now: Seconds, delay: Seconds, place: number | null): Sql {
@@ -308,7 +306,7 @@ export class SqliteJobs implements JobStatements {
 
   *#outlookOf(queue: string): Work<QueueOutlook> {
     const [row = []] = yield* rowsOf(this.#one('outlook', [queue]));
-    return queueOutlook(queue, row);
+    return queueOutlook(queue, row, { heldAt: HELD_AT });
   }
 
   #one(statement: Statement, values: readonly SqlValue[]): Sql {
@@ -337,22 +335,10 @@ function delayOf({ delay, due }: Pick<QueuedJob, 'delay' | 'due'>, now: Seconds)
 
 /** SQLite stores any value in any column. */
 const COMPARISON = { larger: 'max', smaller: 'min', number: (column: string) => `CAST(${column} AS INTEGER)` };
-/** Beyond these bounds a number has no room left. */
-const IN_LINE = `place BETWEEN -${MOST_COUNTED} AND ${MOST_COUNTED}`;
+/** The values of `UNIQUE_COLUMNS`. */
+const NO_KEYS = [null, null, null, null];
 
 type Statement = keyof ReturnType<typeof statementsOn>;
-
-/** The first or last place in line. @param queue as written in the statement */
-const endOfLine = (jobs: string, which: 'min' | 'max', queue: string): string =>
-  `(SELECT ${which}(place) FROM ${jobs} WHERE queue = ${queue} AND ${READY} AND ${IN_LINE})`;
-
-const tailOf = (jobs: string, queue: string): string => `ifnull(${endOfLine(jobs, 'max', queue)}, 0)`;
-
-/** The place behind all jobs in line. */
-export const nextPlace = ({ jobs }: Dialect['tables'], queue: string): Sql => ({
-  text: `${tailOf(jobs.text, '?')} + 1`,
-  values: [queue],
-});
 
 /** Built once: prepared statements are found by their text. */
 function statementsOn(tables: Dialect['tables']) {
@@ -361,13 +347,17 @@ function statementsOn(tables: Dialect['tables']) {
   const tail = (queue: string): string => tailOf(jobs, queue);
   const insert = (columns: string, values: string): string =>
     `INSERT INTO ${jobs} (queue, payload, uuid, available_at, created_at, place${columns}) VALUES (?, ?, ?, ?, ?, ?${values})`;
-  const release = (to: string): string =>
+  const release = (to: string, leaving = ''): string =>
     `UPDATE ${jobs} SET ${UNHELD}, attempts = ?3, crashes = ?4, exceptions = ?5, timeouts = ?6, releases = ?7,
-      available_at = ?8, place = ${to} WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2`;
+      available_at = ?8, place = ${to}${leaving} WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2`;
   return {
     remember: `INSERT INTO ${tables.queues.text} (name) VALUES (?) ON CONFLICT DO NOTHING`,
     insertNew: insert('', ''),
     insert: insert(`, ${COUNTERS}`, ', ?, ?, ?, ?, ?'),
+    insertLaned: insert(
+      `, ${COUNTERS}, ${UNIQUE_COLUMNS}, lane, lane_limit, lane_order`,
+      ', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?',
+    ),
     insertTied: insert(`, ${COUNTERS}, ${UNIQUE_COLUMNS}`, ', ?, ?, ?, ?, ?, ?, ?, ?, ?'),
     findDelayed: `SELECT 1 FROM ${jobs} WHERE queue = ? AND ${DELAYED} AND ${INDEXED_LENGTH} = length(CAST(? AS BLOB))
       AND ${INDEXED_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`,
@@ -380,12 +370,16 @@ function statementsOn(tables: Dialect['tables']) {
     // To the tail, ordered by due time.
     promote: `UPDATE ${jobs} SET place = ${tail('?1')} + n
       FROM (${within(jobs, `${DELAYED} AND available_at <= ?2`, 'available_at, chosen')}) WHERE id = chosen
-      RETURNING ${TEXT_LENGTH}`,
+      RETURNING id, place, CAST(lane AS BLOB), lane_limit, lane_order, ${TEXT_LENGTH}`,
     take: `UPDATE ${jobs} SET reserved_at = ?2, lease_until = ?6, ${countTaken(COMPARISON)}
       FROM (${within(jobs, READY, 'place')}) WHERE id = chosen
       RETURNING id, CAST(payload AS BLOB), ${COUNTERS}, cancelled, start_key IS NOT NULL, place, ${TEXT_LENGTH}`,
     remove: `DELETE FROM ${jobs} WHERE id = ? AND ${RESERVED} AND ${FENCE} = ?`,
-    release: release(`CASE WHEN ?9 IS NOT NULL THEN ${tail('?9')} + 1 END`),
+    // In an ordered lane a delayed job keeps its place.
+    release: release(
+      `CASE WHEN ?9 IS NOT NULL THEN ${tail('?9')} + 1 END`,
+      ', lane_order = iif(?9 IS NULL AND lane_limit > 0, NULL, lane_order)',
+    ),
     giveBack: release('place'),
     renew: `UPDATE ${jobs} SET lease_until = ?3 WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2
       RETURNING id, ${FENCE}, cancelled`,

@@ -6,7 +6,7 @@
 import type { Seconds } from '../../../base/clock';
 import type { DebounceTie, UniqueTie } from '../../../payload/ties';
 import type { Pushed } from '../../contract';
-import { DELAYED, FENCE, type Dialect, type Holders, type QueuedJob } from '../dialect';
+import { DELAYED, FENCE, HELD_AT, type Dialect, type Holders, type QueuedJob } from '../dialect';
 import { toMicroseconds } from '../exchange';
 import { rowsOf, run, type Sql, type SqlValue, type Work } from '../statement';
 
@@ -126,7 +126,7 @@ function statementsOn(jobs: string) {
   return {
     expire: expire('?1'),
     expireOther: expire(`(SELECT start_key FROM ${jobs} WHERE id = ?1)`),
-    removeWaiting: `DELETE FROM ${jobs} WHERE unique_key = ?1 AND queue = ?2 AND ${DELAYED} AND ${FENCE} = 0 AND available_at > ?3
+    removeWaiting: `DELETE FROM ${jobs} WHERE unique_key = ?1 AND queue = ?2 AND ${DELAYED} AND ${FENCE} = 0 AND available_at > ?3 AND available_at < ${HELD_AT}
       RETURNING CAST(uuid AS BLOB), unique_until`,
     free: `UPDATE ${jobs} SET unique_key = NULL WHERE unique_key = ?`,
     find: `SELECT CAST(uuid AS BLOB) FROM ${jobs} WHERE unique_key = ?`,

@@ -147,6 +147,25 @@ const limits = (names: TableNames): string => `
   ALTER TABLE ${names.orders} ADD COLUMN amount INTEGER;
 `;
 
+/**
+ * The lane of a job, how many of its jobs may be in (0: one, in order), and whether it is in (0) or held, in this order; NULL: it has
+ * no lane, or is delayed. `running` is what the last job of a lane said, `own_limit` what was set by hand.
+ */
+const laneTables = (names: TableNames): string => `
+  ALTER TABLE ${names.jobs} ADD COLUMN lane TEXT;
+  ALTER TABLE ${names.jobs} ADD COLUMN lane_limit INTEGER;
+  ALTER TABLE ${names.jobs} ADD COLUMN lane_order INTEGER;
+  CREATE INDEX ${names.jobs}_laned ON ${names.jobs} (queue, lane, lane_order) WHERE lane_order IS NOT NULL;
+  CREATE TABLE ${names.lanes} (
+    queue TEXT NOT NULL,
+    lane TEXT NOT NULL,
+    running INTEGER NOT NULL DEFAULT 1,
+    own_limit INTEGER,
+    paused INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (queue, lane)
+  ) WITHOUT ROWID;
+`;
+
 interface Step {
   /** The tables that it creates. */
   readonly tables: readonly (keyof TableNames)[];
@@ -163,6 +182,7 @@ const STEPS: readonly Step[] = [
   { tables: ['records', 'sums'], statements: recordTables },
   { tables: [], statements: readableIndex },
   { tables: [], statements: limits },
+  { tables: ['lanes'], statements: laneTables },
 ];
 
 /** The version of the tables that our statements need. */

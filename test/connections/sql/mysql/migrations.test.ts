@@ -17,6 +17,10 @@ describeLivingMigrations(world, {
     1: [`DROP TABLE ${table}_unique_keys`],
     2: [`DROP TABLE ${table}_batches`],
     3: [`DROP TABLE ${table}_records, ${table}_sums`],
+    5: [
+      `DROP TABLE ${table}_lanes`,
+      `ALTER TABLE ${table} DROP INDEX ${table}_laned, DROP COLUMN lane, DROP COLUMN lane_limit, DROP COLUMN lane_order`,
+    ],
   }),
   dropIndex: (table) => `DROP INDEX ${table}_ids ON ${table}`,
   snapshot: 'START TRANSACTION WITH CONSISTENT SNAPSHOT',
@@ -42,7 +46,7 @@ describe('a migration of a MariaDB with many jobs', () => {
     isOver = true;
     await dispatching;
 
-    expect(runs.map(({ from }) => from).toSorted()).toEqual([3, 5]);
+    expect(runs.map(({ from }) => from).toSorted()).toEqual([3, 6]);
     expect(await connection.queues.counts('mail')).toMatchObject({ ready: sent });
     // How long a round trip takes is the machine's affair.
     const found = (await connection.diagnose()).filter(({ level, subject }) => level !== 'ok' && subject !== 'latency');
@@ -58,7 +62,7 @@ describe('the tables of MariaDB', () => {
          DROP COLUMN attempts, DROP INDEX onqueue_uuid, DROP INDEX onqueue_queue;
        DELETE FROM onqueue_versions WHERE name = '${world.table}'`,
     );
-    expect(await connection.migrations.run()).toEqual({ from: 0, to: 5 });
+    expect(await connection.migrations.run()).toEqual({ from: 0, to: 6 });
     expect(await connection.control.paused()).toEqual([]);
     expect(await connection.failed.list({ limit: 1 })).toEqual([]);
   });
@@ -71,7 +75,7 @@ describe('the tables of MariaDB', () => {
     );
     const connection = world.connect();
     await expect(connection.queues.counts('default')).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
-    expect(await connection.migrations.run()).toEqual({ from: 1, to: 5 });
+    expect(await connection.migrations.run()).toEqual({ from: 1, to: 6 });
     const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const } };
     await connection.push('default', [{ payload: withTies(payload('b'), ties), ties }]);
     await begin(connection, ['c']);

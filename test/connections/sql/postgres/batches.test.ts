@@ -127,7 +127,7 @@ describe('batches in PostgreSQL', () => {
     const change = () =>
       client.query(
         `SELECT "${world.table}_change_batches_v6"('[{"batch":"batch","pending":-1,"failed":1}]', '{}', 0),
-          "${world.table}_push_batch_v6"('batch', NULL, 0, '{}', '[]', '{}', '{}', false, '', 0, '{}', 0)`,
+          "${world.table}_push_batch_v10"('batch', NULL, 0, '{}', '[]', '{}', '{}', false, '', 0, '{}', 0, null)`,
       );
     for (let round = 0; round < 7; round += 1) {
       await client.query('BEGIN');

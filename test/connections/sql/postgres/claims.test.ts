@@ -20,7 +20,7 @@ describe('a store in PostgreSQL', () => {
          select 'default', '{"id":"' || n || '"}', 0, 0, 0, case when n % 2 = 0 then 1 end, n from generate_series(1, ${count}) n`,
       );
     const released = '[{"id":4,"fence":0,"delay":0,"attempts":1,"crashes":0,"exceptions":0,"timeouts":0,"releases":0}]';
-    const call = `select "${world.table}_exchange_v9"('{2}', '{0}', '${released}', null, null, null, '{default}', 1, 60, 'c', 1, '{}', 0)`;
+    const call = `select "${world.table}_exchange_v10"('{2}', '{0}', '${released}', null, null, null, '{default}', 1, 60, 'c', 1, '{}', 0, null)`;
     await fill(5);
     await client.query(`analyze "${world.table}"`);
     // From the sixth execution on a session keeps its plans.
@@ -113,7 +113,7 @@ describe('a store in PostgreSQL', () => {
     await connection.push('free', [{ payload: payload('c') }]);
     await connection.control.limit('default', 1);
     const client = await world.client();
-    const taking = `select "${world.table}_exchange_v9"('{}', '{}', null, null, null, null, '{default}', 5, 60, 'c', 1, '{}', 0)`;
+    const taking = `select "${world.table}_exchange_v10"('{}', '{}', null, null, null, null, '{default}', 5, 60, 'c', 1, '{}', 0, null)`;
     await client.query('begin');
     expect((await client.query(taking)).rows).toHaveLength(2);
     const reserving = reserve(connection);

@@ -21,7 +21,7 @@ describe('the tables of PostgreSQL', () => {
     const connection = await world.open();
     const { table } = world;
     await connection.push('default', [{ payload: payload('a') }]);
-    await world.rows(`ALTER FUNCTION "${table}_exchange_v9" RENAME TO "${table}_exchange_v4"`);
+    await world.rows(`ALTER FUNCTION "${table}_exchange_v10" RENAME TO "${table}_exchange_v4"`);
     await world.rows(`ALTER TABLE "${table}_calls" DROP COLUMN held`);
     await world.rows(`ALTER TABLE "${table}_orders" DROP COLUMN amount`);
     await world.rows(`DROP TABLE "${table}_batches", "${table}_records", "${table}_sums"`);
@@ -30,11 +30,11 @@ describe('the tables of PostgreSQL', () => {
     await world.rows('UPDATE onqueue_versions SET version = 4 WHERE name = ?', [table]);
     const pushing = world.connect().push('default', [{ payload: payload('b') }]);
     await expect(pushing).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
-    expect(await connection.migrations.run()).toEqual({ from: 4, to: 9 });
+    expect(await connection.migrations.run()).toEqual({ from: 4, to: 10 });
     const functions = `SELECT proname::text AS name FROM pg_proc WHERE proname LIKE ? ORDER BY proname`;
     expect(await world.rows(functions, [`${table}_exchange_%`])).toEqual([
+      { name: `${table}_exchange_v10` },
       { name: `${table}_exchange_v4` },
-      { name: `${table}_exchange_v9` },
     ]);
     expect(await pushes(connection, tied('c'), tied('d'))).toEqual(['queued', { duplicate: 'c' }]);
     expect(await completeAll(connection)).toEqual(['a', 'c']);
@@ -47,15 +47,15 @@ describe('the tables of PostgreSQL', () => {
 it('tables of version 7 keep the function with which its processes still push', async () => {
   const connection = await world.open();
   const { table } = world;
-  await world.rows(`ALTER FUNCTION "${table}_push_v8" RENAME TO "${table}_push_v3"`);
+  await world.rows(`ALTER FUNCTION "${table}_push_v10" RENAME TO "${table}_push_v3"`);
   await world.rows('UPDATE onqueue_versions SET version = 7 WHERE name = ?', [table]);
 
-  expect(await connection.migrations.run()).toEqual({ from: 7, to: 9 });
+  expect(await connection.migrations.run()).toEqual({ from: 7, to: 10 });
 
   const functions = `SELECT proname::text AS name FROM pg_proc WHERE proname LIKE ? ORDER BY proname`;
   expect(await world.rows(functions, [`${table}_push_v%`])).toEqual([
+    { name: `${table}_push_v10` },
     { name: `${table}_push_v3` },
-    { name: `${table}_push_v8` },
   ]);
   await connection.push('default', [{ payload: payload('a') }]);
   expect(await completeAll(connection)).toEqual(['a']);
@@ -71,7 +71,11 @@ describeLivingMigrations(world, {
     ],
     5: [`DROP TABLE "${table}_batches"`],
     6: [`DROP TABLE "${table}_records", "${table}_sums"`],
-    7: [`DROP FUNCTION "${table}_push_v8"`],
+    7: [`DROP FUNCTION "${table}_push_v10"`],
+    9: [
+      `DROP TABLE "${table}_lanes"`,
+      `ALTER TABLE "${table}" DROP COLUMN lane, DROP COLUMN lane_limit, DROP COLUMN lane_order`,
+    ],
   }),
   dropIndex: (table) => `DROP INDEX "${table}_uuid"`,
   snapshot: 'BEGIN ISOLATION LEVEL REPEATABLE READ',
@@ -132,7 +136,7 @@ describe('a migration of a PostgreSQL with many jobs', () => {
     isOver = true;
     await dispatching;
 
-    expect(runs.map(({ from }) => from).toSorted()).toEqual([7, 9]);
+    expect(runs.map(({ from }) => from).toSorted()).toEqual([10, 7]);
     expect([await isValid('uuid'), await isValid('delayed')]).toEqual([{ indisvalid: true }, { indisvalid: true }]);
     expect(await connection.queues.counts('mail')).toMatchObject({ ready: sent });
     expect((await world.rows(deadlocks))[0]!['deadlocks']).toBe(before!['deadlocks']);

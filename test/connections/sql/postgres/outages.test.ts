@@ -27,8 +27,8 @@ describeOutages(world, 'PostgreSQL', [
 
 /** A call with which a worker reserves jobs. */
 const exchanged = ({ number, unheard, limit = 1, offset = 0 }: Exchanged): string =>
-  `select * from "${world.table}_exchange_v9"(
-     '{}', '{}', null, null, null, null, '{default}', ${limit}, 60, 'other', ${number}, '${unheard}', ${offset})`;
+  `select * from "${world.table}_exchange_v10"(
+     '{}', '{}', null, null, null, null, '{default}', ${limit}, 60, 'other', ${number}, '${unheard}', ${offset}, null)`;
 
 interface Exchanged {
   readonly number: number;
@@ -41,10 +41,10 @@ describe('a lost answer of PostgreSQL', () => {
   it('to a call that arrives late, after its repeat, changes nothing', async () => {
     const connection = await world.open();
     await connection.push('default', [{ payload: payload('a') }]);
-    const push = `"${world.table}_push_v8"`;
+    const push = `"${world.table}_push_v10"`;
     const jobs = `'[{"queue":"default","payload":"{}","uuid":"","delay":0,"attempts":0,"crashes":0,"exceptions":0,"timeouts":0,"releases":0}]'`;
-    await world.rows(`select ${push}(null, null, ${jobs}, '{default}', false, 'client', 2, '{1}', 0)`);
-    await world.rows(`select ${push}(null, null, ${jobs}, '{default}', false, 'client', 1, '{}', 0)`);
+    await world.rows(`select ${push}(null, null, ${jobs}, '{default}', false, 'client', 2, '{1}', 0, null)`);
+    await world.rows(`select ${push}(null, null, ${jobs}, '{default}', false, 'client', 1, '{}', 0, null)`);
     expect(await connection.queues.counts('default')).toMatchObject({ ready: 2 });
     expect(await world.rows(exchanged({ number: 2, unheard: '{1}' }))).toHaveLength(2);
     expect(await world.rows(exchanged({ number: 1, unheard: '{}' }))).toEqual([]);

@@ -1,0 +1,172 @@
+/** Which jobs of a lane are in, in a SQLite file. There is one transaction at a time that writes, so nothing is locked. */
+import type { Seconds } from '../../../base/clock';
+import { MOST_JOBS } from '../../../base/collections';
+import {
+  HELD_AT,
+  laneColumns,
+  lanesOf,
+  MAY_BE_IN,
+  READY,
+  type Dialect,
+  type LaneMove,
+  type LaneStatements,
+} from '../dialect';
+import {
+  raw,
+  rowsOf,
+  run,
+  sql,
+  written,
+  type Row,
+  type Sql,
+  type SqlRow,
+  type SqlValue,
+  type Work,
+} from '../statement';
+import type { KeyedJob } from './keys';
+import { tailOf } from './line';
+
+/** What one call knows of a lane while its jobs come. */
+export interface OpenLane {
+  /** How many more may come in. */
+  room: number;
+  /** Of the last one that is held. */
+  order: number;
+}
+
+/** The lanes of a call's jobs, by their keys. */
+export type OpenLanes = ReadonlyMap<string, OpenLane>;
+
+/** A job that has become due: `place` is at the tail. */
+interface DueJob {
+  readonly id: SqlValue;
+  readonly place: number;
+  readonly lane: string;
+  readonly running: number;
+}
+
+type Statement = keyof ReturnType<typeof statementsOn>;
+
+export class SqliteLanes implements LaneStatements {
+  readonly #sql: Readonly<Record<Statement, string>>;
+  readonly #now: () => Seconds;
+
+  constructor(tables: Dialect['tables'], now: () => Seconds) {
+    this.#sql = statementsOn(tables);
+    this.#now = now;
+  }
+
+  // oxlint-disable-next-line require-yield -- there is nothing to lock
+  *lock(): Work<void> {}
+
+  *letIn(queue: string, lanes: readonly string[]): Work<number> {
+    let count = 0;
+    for (const lane of lanes) count += (yield* this.#open(queue, lane, true)).came;
+    return count;
+  }
+
+  *held(queue: string, lane: string): Work<Row> {
+    const { order } = yield* this.#open(queue, lane, false);
+    return { place: null, available_at: HELD_AT, lane_order: order + 1 };
+  }
+
+  /** These have left their lanes: others come in. */
+  *leave(moves: readonly LaneMove[]): Work<void> {
+    for (const [queue, lanes] of lanesOf(moves)) yield* this.letIn(queue, [...lanes.keys()].toSorted());
+  }
+
+  /** Before jobs of these lanes become ready: notes how many may be in, and lets in those that are held. */
+  *come(queue: string, lanes: ReadonlyMap<string, number>): Work<OpenLanes> {
+    const opened = new Map<string, OpenLane>();
+    for (const [lane, running] of lanes) {
+      yield* run(this.#to('say', [queue, lane, running]));
+      opened.set(lane, yield* this.#open(queue, lane, false));
+    }
+    return opened;
+  }
+
+  /** The columns of a job that comes next, as far as its lane says: `available_at`, `place`, `lane_order`. */
+  next(lane: OpenLane, now: Seconds, place: number): readonly [Seconds, number | null, number] {
+    if (lane.room <= 0) return [HELD_AT, null, (lane.order += 1)];
+    lane.room -= 1;
+    return [now, place, 0];
+  }
+
+  /** Of jobs that have become due, those stay in line whose lane has room. @param rows as `promote` returns them */
+  *becomeReady(queue: string, rows: readonly SqlRow[]): Work<void> {
+    const jobs = dueIn(rows);
+    if (jobs.length === 0) return;
+    const opened = yield* this.come(queue, lanesOf(jobs.map((job) => ({ queue, ...job }))).get(queue)!);
+    const now = this.#now();
+    yield jobs.map(({ id, place, lane }) => this.#to('put', [id, ...this.next(opened.get(lane)!, now, place)]));
+  }
+
+  /** @param forgets whether nothing comes, so that a lane without jobs need not be known any longer */
+  *#open(queue: string, lane: string, forgets: boolean): Work<OpenLane & { readonly came: number }> {
+    let [row] = yield* rowsOf(this.#one('look', [queue, lane]));
+    if (row === undefined) {
+      // Somebody has removed it. As the first of its jobs says.
+      yield* run(this.#to('know', [queue, lane]));
+      [row] = yield* rowsOf(this.#one('look', [queue, lane]));
+    }
+    const [most, inside, order] = row!.map(Number) as [number, number, number];
+    const room = most - inside;
+    const asked = order > 0 ? Math.min(room, MOST_JOBS) : 0;
+    const came = asked > 0 ? yield* written(this.#to('letIn', [queue, lane, this.#now(), asked])) : 0;
+    if (forgets && inside + came === 0) yield* run(this.#to('forget', [queue, lane]));
+    // Nobody overtakes those that are held.
+    return { room: came > 0 && came === asked ? 0 : room - came, order, came };
+  }
+
+  #one(statement: Statement, values: readonly SqlValue[]): Sql {
+    return { text: this.#sql[statement], values, one: true };
+  }
+
+  #to(statement: Statement, values: readonly SqlValue[]): Sql {
+    return { text: this.#sql[statement], values };
+  }
+}
+
+/** How many may be in each lane of these jobs, as the last of each says. */
+export function lanesAmong(queue: string, jobs: readonly KeyedJob[]): ReadonlyMap<string, number> | undefined {
+  const moves = jobs.flatMap((job): LaneMove[] => {
+    const [lane, running] = laneColumns(job);
+    return lane === null ? [] : [{ queue, lane, running: running! }];
+  });
+  return lanesOf(moves).get(queue);
+}
+
+/** In order. One of an ordered lane that was handed out before has kept its place there. */
+function dueIn(rows: readonly SqlRow[]): readonly DueJob[] {
+  return rows
+    .filter((row) => row[2] !== null && row[4] !== 0)
+    .map(([id, place, lane, running]) => ({
+      id: id!,
+      place: Number(place),
+      lane: String(lane),
+      running: Number(running),
+    }))
+    .toSorted((a, b) => a.place - b.place);
+}
+
+function statementsOn(tables: Dialect['tables']) {
+  const [jobs, lanes] = [tables.jobs.text, tables.lanes.text];
+  const ofLane = `FROM ${jobs} WHERE queue = ?1 AND lane = ?2`;
+  return {
+    say: `INSERT INTO ${lanes} (queue, lane, running) VALUES (?1, ?2, ?3)
+      ON CONFLICT DO UPDATE SET running = excluded.running WHERE running <> excluded.running`,
+    know: `INSERT INTO ${lanes} (queue, lane, running)
+      VALUES (?1, ?2, ifnull((SELECT lane_limit ${ofLane} AND lane_order > 0 ORDER BY lane_order LIMIT 1), 1))`,
+    look: `SELECT ${MAY_BE_IN}, (SELECT count(*) ${ofLane} AND lane_order = 0),
+        ifnull((SELECT max(lane_order) ${ofLane} AND lane_order IS NOT NULL), 0)
+      FROM ${lanes} WHERE queue = ?1 AND lane = ?2`,
+    letIn: `UPDATE ${jobs} SET place = ${tailOf(jobs, '?1')} + n, available_at = ?3, lane_order = 0
+      FROM (
+        SELECT chosen, row_number() OVER (ORDER BY lane_order, chosen) AS n
+        FROM (SELECT id AS chosen, lane_order ${ofLane} AND lane_order > 0 ORDER BY lane_order, id LIMIT ?4)
+      ) WHERE id = chosen`,
+    put: `UPDATE ${jobs} SET available_at = ?2, place = ?3, lane_order = ?4 WHERE id = ?1`,
+    forget: `DELETE FROM ${lanes} WHERE queue = ?1 AND lane = ?2 AND own_limit IS NULL AND NOT paused
+      AND NOT EXISTS (SELECT 1 ${ofLane} AND lane_order IS NOT NULL)`,
+  };
+}
