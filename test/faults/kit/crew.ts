@@ -1,7 +1,8 @@
 /** Workers of a stage that are killed with SIGKILL one after another while they run jobs, and replaced. */
-import type { Milliseconds } from '../../../src/base/clock';
+import { sleep, systemClock, type Milliseconds } from '../../../src/base/clock';
 import type { WorkerOptions } from '../../../src/worker/worker-options';
 import { eventually } from '../../support/eventually';
+import { Take } from './programs/jobs';
 import type { Stage } from './stage';
 import type { WorkerProcess } from './worker-process';
 
@@ -47,6 +48,29 @@ export class Crew {
     await victim.kill();
     this.#workers.splice(this.#workers.indexOf(victim), 1, this.#stage.hire(this.#options));
     return { pid: victim.pid, at: Date.now() };
+  }
+
+  /** Freezes a worker that runs a job for so long, and lets it go on unaware. */
+  async freezeOne(milliseconds: Milliseconds, feed: () => Promise<unknown>): Promise<void> {
+    const victim = await eventually(
+      async () => {
+        const running = this.#workers.find((worker) => this.#runs(worker));
+        if (running === undefined) {
+          await feed();
+          return undefined;
+        }
+        running.freeze();
+        // A process frozen during a write keeps a SQLite file locked for everybody.
+        if (await this.#stage.tryDispatch([new Take(0)])) return running;
+        running.thaw();
+        return undefined;
+      },
+      { of: 'a worker in the middle of a job' },
+    );
+    if (victim === undefined) throw new Error('nobody works');
+    this.#stage.disturbed.add(victim.pid);
+    await sleep(systemClock, milliseconds);
+    victim.thaw();
   }
 
   #runs({ pid }: WorkerProcess): boolean {

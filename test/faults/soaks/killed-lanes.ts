@@ -1,4 +1,4 @@
-/** Jobs of many lanes, whose worker processes are killed with SIGKILL, and the lanes asked all the while. */
+/** Jobs of many lanes, whose worker processes are killed with SIGKILL and frozen, and the lanes asked all the while. */
 import type { LaneState } from '../../../src/connections/contract';
 import { readTies } from '../../../src/payload/ties';
 import { meantToPass } from '../../support/meant-to-pass';
@@ -14,31 +14,44 @@ interface Size {
   /** Jobs of each lane. */
   readonly jobs: number;
   readonly kills: number;
+  /** On PostgreSQL and MySQL, which take longer. */
+  readonly killsOnServers: number;
+  readonly freezes: number;
 }
 
 const WORKERS = 4;
 
 export const killedLanes: Soak<Size> = {
   name: 'lanes',
-  title: 'jobs of many lanes, whose worker processes are killed with SIGKILL',
+  title: 'jobs of many lanes, whose worker processes are killed with SIGKILL and frozen',
   figure: `0 lost; at no moment more than ${IN_LANE} of a lane with workers; none held at the end`,
-  stores: ['redis', 'cluster'],
-  inTests: ['redis'],
+  stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql'],
+  inTests: ['redis', 'sqlite'],
   sizes: {
-    test: { lease: meantToPass(6), lanes: 8, jobs: 30, kills: 2 },
-    soak: { lease: meantToPass(1), lanes: 40, jobs: 500, kills: 100 },
-    full: { lease: meantToPass(1), lanes: 40, jobs: 500, kills: 100 },
+    test: { lease: meantToPass(6), lanes: 8, jobs: 30, kills: 2, killsOnServers: 2, freezes: 0 },
+    soak: { lease: meantToPass(1), lanes: 40, jobs: 500, kills: 100, killsOnServers: 20, freezes: 50 },
+    full: { lease: meantToPass(1), lanes: 40, jobs: 500, kills: 100, killsOnServers: 20, freezes: 50 },
   },
 
-  async play(store, { lease, lanes, jobs, kills }) {
+  async play(store, { lease, lanes, jobs, killsOnServers, ...size }) {
+    const isServer = store === 'postgres' || store === 'mysql';
+    const kills = isServer ? killsOnServers : size.kills;
+    const freezes = isServer ? 0 : size.freezes;
     const stage = await Stage.open(store, { lease });
     try {
       await stage.dispatch(Array.from({ length: lanes * jobs }, (_, at) => new InLane(10, `lane-${at % lanes}`)));
       const crew = new Crew(stage, WORKERS, { concurrency: 10 });
       let isOver = false;
+      let frozen = 0;
       const watching = watched(stage, () => isOver);
       const feed = () => stage.dispatch([new InLane(200, 'lane-0')]);
-      for (let kill = 1; kill <= kills; kill += 1) await crew.killOne((kill * lanes * jobs) / (kills + 1), { feed });
+      for (let kill = 1; kill <= kills; kill += 1) {
+        await crew.killOne((kill * lanes * jobs) / (kills + 1), { feed });
+        if (kill * freezes >= kills * (frozen + 1)) {
+          frozen += 1;
+          await crew.freezeOne(lease * 1500, feed);
+        }
+      }
       await stage.drained();
       isOver = true;
       const { most, looks } = await watching;
@@ -48,7 +61,10 @@ export const killedLanes: Soak<Size> = {
       const left = await leftLanes(stage);
       const offences = [...account.offences, ...atMost('the most of a lane with workers', most, IN_LANE)];
       if (left.length > 0) offences.push(`${JSON.stringify(left)} is left of the lanes`);
-      return { reached: `${tally(account)}; ${kills} kills; at most ${most} of a lane in ${looks} looks`, offences };
+      return {
+        reached: `${tally(account)}; ${kills} kills, ${frozen} freezes; at most ${most} of a lane in ${looks} looks`,
+        offences,
+      };
     } finally {
       await stage.close();
     }
