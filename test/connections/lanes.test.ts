@@ -118,6 +118,6 @@ it.each(Object.keys(STORES))('lanes on %s let in what they may, and hold no more
       for (const step of sequence) await model.take(step);
       await harness.dispose();
     }),
-    { numRuns: soakSize(25) },
+    { numRuns: soakSize(10) },
   );
 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { JobBus } from '../../src/dispatch/bus';
 import { builtInConnectors, type ConnectionConfig, Job, QueueManager, silentLogger, Worker } from '../../src/index';
+import { soakSize } from '../support/soak-size';
 import { type RedisServer, startRedisServer } from '../support/redis-server';
 
 let runs: Uint8Array;
@@ -31,8 +32,8 @@ afterAll(async () => {
 });
 
 const stores: [string, number, () => ConnectionConfig][] = [
-  ['redis', 30_000, () => ({ driver: 'redis', url: redis.url })],
-  ['SQLite', 10_000, () => ({ driver: 'database', url: `sqlite:${join(folder, 'jobs.sqlite')}` })],
+  ['redis', soakSize(6000), () => ({ driver: 'redis', url: redis.url })],
+  ['SQLite', soakSize(2000), () => ({ driver: 'database', url: `sqlite:${join(folder, 'jobs.sqlite')}` })],
 ];
 
 it.each(stores)(

@@ -106,10 +106,10 @@ export const recordCases: readonly CaseDefinition[] = [
       assert.deepEqual(await world.records.list('none', { limit: 10 }), []);
     },
     async 'a bounded kind keeps the records that end last'(world) {
-      for (const [place, id] of numbered(300).entries()) await world.records.put([record(id)], 60 + place, 100);
+      for (const [place, id] of numbered(160).entries()) await world.records.put([record(id)], 60 + place, 100);
       const left = ids(await world.records.list('probe', { limit: 1000 }));
       assert(left.length >= 100 && left.length <= 110, `${left.length} of a bound of 100 are left`);
-      assert.deepEqual(left, numbered(300).toReversed().slice(0, left.length));
+      assert.deepEqual(left, numbered(160).toReversed().slice(0, left.length));
     },
     async 'one call can put a hundred records'(world) {
       const records = numbered(100).map((id) => record(id));

@@ -1,4 +1,5 @@
 import * as fc from '../../support/properties';
+import { soakSize } from '../../support/soak-size';
 import { RedisWorld } from './open-redis';
 
 let world: RedisWorld;
@@ -39,7 +40,7 @@ it('any page of the failed jobs of several queues is the same part of the whole 
     fc.asyncProperty(fc.nat(700), fc.integer({ min: 1, max: 120 }), async (offset, limit) => {
       expect(await idsAt(offset, limit)).toEqual(all.slice(offset, offset + limit));
     }),
-    { numRuns: 60 },
+    { numRuns: soakSize(20) },
   );
 
   // Pruning with `keep` must count across all queues without reading them whole.

@@ -10,8 +10,9 @@ import { QueueManager } from '../../../src/application/queue-manager';
 import { Worker } from '../../../src/worker/worker';
 import { RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
+import { soakSize } from '../../support/soak-size';
 
-const ROWS = 400;
+const ROWS = soakSize(200);
 const SEED = 20_261_122;
 
 let ran: Map<string, number>;

@@ -23,7 +23,8 @@ export const limitedQueue: Soak<Size> = {
   title: 'a limit of 3 jobs at a time for a queue, whose 4 workers of 5 slots are killed with SIGKILL',
   figure: 'never more than 3 reserved, asked from the store all the while; 0 lost, none left',
   stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql'],
-  inTests: ['redis', 'sqlite'],
+  // On every store the conformance suite lets many clients take and end jobs at the same time.
+  inTests: ['redis'],
   sizes: {
     test: { lease: meantToPass(6), jobs: 150, kills: 2, takes: 10 },
     soak: { lease: meantToPass(1), jobs: 20_000, kills: 50, takes: 10 },

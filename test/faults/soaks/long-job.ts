@@ -18,7 +18,8 @@ export const longJob: Soak<Size> = {
   title: 'a job that runs for many leases, beside idle workers and under load',
   figure: 'runs once',
   stores: ['redis', 'sqlite', 'postgres', 'mysql', 'beanstalkd'],
-  inTests: ['redis', 'sqlite', 'beanstalkd'],
+  // The conformance suite renews leases on every store; beanstalkd has a way of its own.
+  inTests: ['redis', 'beanstalkd'],
   sizes: {
     test: { lease: meantToPass(6), leases: 1.5, takes: 100 },
     soak: { lease: meantToPass(1), leases: 10, takes: 20 },

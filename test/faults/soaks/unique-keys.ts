@@ -25,7 +25,7 @@ export const uniqueKeys: Soak<Size> = {
   figure: 'one holder of the key at a time, every key free at the end',
   stores: ['redis', 'sqlite', 'postgres', 'mysql'],
   // On the other stores the tests of the connections let many clients race for a key.
-  inTests: ['redis', 'sqlite'],
+  inTests: ['redis'],
   sizes: {
     test: { lease: meantToPass(6), dispatchers: 3, dispatches: 20, others: 40, kills: 2 },
     soak: { lease: meantToPass(1), dispatchers: 50, dispatches: 200, others: 2000, kills: 20 },
