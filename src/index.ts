@@ -22,6 +22,7 @@ export {
   type CommittedJob,
 } from './dispatch/errors';
 export { InvalidPayloadError, UnserializableValueError } from './payload/errors';
+export type { EncryptionConfig } from './payload/vault';
 export type { EntityAdapter, EntityClass, EntityReference } from './payload/entities';
 export {
   JobCancelledError,
@@ -97,6 +98,7 @@ export {
   type QueuePause,
   QueuePusher,
   type ResultOptions,
+  type RevealOption,
 } from './dispatch/queue-connection';
 export { type LaneList, type LaneListOptions, QueueLane } from './dispatch/queue-lane';
 export { JobFailedError } from './operations/errors';

@@ -8,6 +8,7 @@ import {
   type BatchReference,
   type ErrorContext,
   type JobEnd,
+  type MaskingJob,
   type Observer,
   type ConnectionSettings,
   type OperationsConnection,
@@ -54,6 +55,7 @@ import {
 } from './configuration/loaded-configuration';
 import { JobEncoder, Routes, type PayloadCreator, type JobRoute } from '../dispatch/job-encoder';
 import type { EntityAdapter } from '../payload/entities';
+import type { Vault } from '../payload/vault';
 import { Outbox } from '../dispatch/pending-dispatch';
 import { QueueConnection } from '../dispatch/queue-connection';
 import { JobCounters } from '../operations/figures/job-counters';
@@ -172,6 +174,10 @@ export class QueueManager implements DispatchApplication {
 
   get container(): Container | undefined {
     return (this.#configuration.loaded ?? this.#configuration.get()).configuration.container;
+  }
+
+  get vault(): Vault {
+    return (this.#configuration.loaded ?? this.#configuration.get()).vault;
   }
 
   get entities(): readonly EntityAdapter[] {
@@ -338,7 +344,8 @@ export class QueueManager implements DispatchApplication {
   }
 
   report(error: unknown, context: ErrorContext): void {
-    this.#errors.report(error, context);
+    const { job } = context;
+    this.#errors.report(job === undefined ? error : maskedFor(job, error), context);
   }
 
   /**
@@ -400,6 +407,11 @@ export class QueueManager implements DispatchApplication {
   #checkOpen(): void {
     if (this.#closing !== undefined) throw managerClosed();
   }
+}
+
+/** What a running job threw, without data that nobody may see. */
+function maskedFor(job: JobContext & Partial<MaskingJob>, error: unknown): unknown {
+  return job.masked === undefined ? error : job.masked(error);
 }
 
 function checkRoute(loaded: LoadedConfiguration, job: Class, connection: string): void {

@@ -21,7 +21,13 @@ import type { Configuration } from './configuration/configuration';
 import type { Drivers, Connector } from '../connections/driver';
 import type { CancelResult, RescheduleResult } from '../connections/contract';
 import type { PayloadCreator, JobRoute } from '../dispatch/job-encoder';
-import type { CancelOptions, FindOptions, QueueConnection, ResultOptions } from '../dispatch/queue-connection';
+import type {
+  CancelOptions,
+  FindOptions,
+  QueueConnection,
+  ResultOptions,
+  RevealOption,
+} from '../dispatch/queue-connection';
 import type { FoundJob } from '../operations/found-job';
 import type { ResultOf } from '../job/job';
 import type { ErrorCallback } from './error-reports';
@@ -169,13 +175,14 @@ export class Queue extends HookFront {
    * Finds the job with this id, as `dispatch` or `push` returned it: where it waits or runs, or why it failed. State `unknown` if
    * nothing is known of it, for example because it has completed.
    *
-   * @param options `connection`: the one that the job was sent to; default: the default connection
+   * @param options `connection`: the one that the job was sent to; default: the default connection; `reveal`: opens encrypted data, and
+   * masks nothing in the data
    * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; CapabilityError if the store cannot look for jobs and
-   * the job has not failed
+   * the job has not failed; with `reveal`, UnknownKeyError, E_TAMPERED_PAYLOAD
    */
   static async find(
     id: string,
-    options: FindOptions & { readonly connection?: string | undefined } = {},
+    options: FindOptions & RevealOption & { readonly connection?: string | undefined } = {},
   ): Promise<FoundJob> {
     return defaultManager().connection(options.connection).find(id, options);
   }

@@ -62,6 +62,19 @@ export class OnqueueError<Facts extends object = object> extends Error {
   }
 }
 
+/** Rewrites the texts in the facts of an error of ours. */
+export function rewriteFacts(error: Error, rewrite: (text: string) => string): void {
+  const facts = factsOf.get(error);
+  if (facts !== undefined) factsOf.set(error, rewritten(facts, rewrite) as object);
+}
+
+function rewritten(value: unknown, rewrite: (text: string) => string): unknown {
+  if (typeof value === 'string') return rewrite(value);
+  if (Array.isArray(value)) return value.map((item) => rewritten(item, rewrite));
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, rewritten(item, rewrite)]));
+}
+
 /** Creates errors of one code, and recognises them. */
 export interface ErrorDefinition<Given extends readonly unknown[], Facts extends object> {
   (...given: Given): OnqueueError<Facts>;

@@ -1,6 +1,7 @@
 /** The examinations of `check`: each looks at one thing and returns lines. None throws. */
 import 'reflect-metadata';
 import { basename, isAbsolute } from 'node:path';
+import { keysInUse } from '../application/encryption';
 import type { QueueManager } from '../application/queue-manager';
 import type { Connection, Diagnosis } from '../connections/contract';
 import { checkInjection, constructorOwner } from '../container/parameters';
@@ -147,6 +148,37 @@ export async function diagnoseSchedules(manager: QueueManager): Promise<Diagnosi
     // What is wrong with a store or a declaration is said elsewhere.
     return [];
   }
+}
+
+const MOST_OPENED = 1000;
+
+/** Keys that jobs need and the configuration does not have; and those that are still needed. */
+export async function diagnoseEncryption(manager: QueueManager): Promise<Diagnosis[]> {
+  const { use } = manager.vault;
+  const encrypted = manager.registry.all().filter(({ options }) => options.encrypted === true);
+  const found: Diagnosis[] = [];
+  if (use === undefined && encrypted.length > 0) {
+    const names = encrypted.map(({ name, file }) => placed(name, file)).join(', ');
+    found.push(
+      error('encryption', `${names}: encrypted, but the configuration has no \`encryption\`: refused when dispatched.`),
+    );
+  }
+  try {
+    const { keys } = await keysInUse(manager, MOST_OPENED);
+    for (const { key, isConfigured, seals, waiting, failed } of keys) {
+      const jobs = `${counted(waiting, 'job')} that wait and ${counted(failed, 'job')} that failed`;
+      if (!isConfigured)
+        found.push(warning('encryption', `${jobs} need the key '${key}', which encryption.keys does not have.`));
+      else if (seals) found.push(ok('encryption', `seals with '${key}'; ${jobs} need it.`));
+      else
+        found.push(
+          ok('encryption', `${jobs} need the key '${key}'${waiting + failed === 0 ? ', as far as can be seen' : ''}.`),
+        );
+    }
+  } catch {
+    // What is wrong with a store is said elsewhere.
+  }
+  return found;
 }
 
 /** Stores that serve tests and single machines well, and are easily left behind in the configuration of a production. */

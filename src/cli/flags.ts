@@ -38,6 +38,9 @@ export type Given<Table> = {
 
 type More = Omit<Flag<unknown>, 'value' | 'help' | 'read'>;
 
+/** Shows data in the clear. */
+export const reveal = (): Flag<boolean> => on('open encrypted data and mask nothing in the data; the log says so');
+
 /** A flag without a value. */
 export function on(help: string, more: More = {}): Flag<boolean> {
   return { ...more, help };

@@ -6,6 +6,7 @@ import { check } from './commands/check';
 import { classes } from './commands/classes';
 import { completion } from './commands/completion';
 import { dashboard } from './commands/dashboard';
+import { encryption } from './commands/encryption';
 import { failed, retry } from './commands/failed';
 import { flush, forget, prune } from './commands/forget';
 import { inspect } from './commands/inspect';
@@ -30,7 +31,7 @@ const COMMANDS = [
   ...[monitor, dashboard, size, lanes, metrics, jobs, inspect, workers, classes, cancel, reschedule, promote],
   ...[batches, batch, batchCancel, batchRetry],
   ...[scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleTest],
-  ...[failed, retry, forget, flush, prune, clear, recount, migrate, check],
+  ...[failed, retry, forget, flush, prune, clear, recount, migrate, check, encryption],
   completion,
 ];
 

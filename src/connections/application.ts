@@ -9,6 +9,7 @@ import type { JobRegistry } from '../job/registry';
 import type { Logger } from '../base/logger';
 import type { Counters } from '../payload/counters';
 import type { EntityAdapter } from '../payload/entities';
+import type { Vault } from '../payload/vault';
 import type { Chain, ChainLink } from '../payload/chain';
 import type { RecordStore } from './record-store';
 import type { Connection, Reservation, Settlement } from './contract';
@@ -29,6 +30,12 @@ export interface ErrorContext {
   readonly queue?: string | undefined;
 }
 
+/** A running job takes out of its errors what nobody may see of its data. */
+export interface MaskingJob {
+  /** The same error, changed in place, as a rule. */
+  masked(thrown: unknown): unknown;
+}
+
 /** Where to find a batch. */
 export interface BatchReference {
   readonly id: string;
@@ -41,7 +48,7 @@ export interface BatchReference {
 
 /** How a job ended, for whoever waits for its result. */
 export type JobEnd =
-  | { readonly kind: 'completed'; readonly value: unknown }
+  | { readonly kind: 'completed'; readonly value: unknown; readonly isSealed?: boolean | undefined }
   | { readonly kind: 'failed'; readonly error: Error }
   | { readonly kind: 'cancelled'; readonly reason: string | undefined };
 
@@ -82,6 +89,8 @@ export interface Application {
   readonly container: Container | undefined;
   /** The adapters for entities. */
   readonly entities: readonly EntityAdapter[];
+  /** Seals and opens what is kept of encrypted jobs. */
+  readonly vault: Vault;
   readonly hooks: Hooks;
   readonly clock: Clock;
   readonly random: Random;

@@ -120,6 +120,7 @@ export class JobEncoder {
       classes: this.#classes,
       occurrence,
       ties: ties && tiesMember(ties),
+      vault: definition.options.encrypted === true ? application.vault : undefined,
     };
     const way = { route, ties, retryWithin: chosen.retryWithin };
     const encoded = this.#encoded(name, way, parts, format === undefined ? encodePayload : encodeShared);

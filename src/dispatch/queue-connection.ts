@@ -181,6 +181,11 @@ export interface CancelOptions {
   readonly reason?: string | undefined;
 }
 
+export interface RevealOption {
+  /** Whether encrypted data are opened, and nothing in the data is masked. The log says so. Default: `false`. */
+  readonly reveal?: boolean | undefined;
+}
+
 export interface FindOptions {
   /**
    * The queue that the job is in: a store that does not search all jobs searches further there. Default: all queues of the
@@ -249,11 +254,17 @@ export class QueueConnection extends QueuePusher {
    * Finds the job with this id, as `dispatch` or `push` returned it: where it waits or runs, or why it failed. State `unknown` if
    * nothing is known of it, for example because it has completed.
    *
-   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME; CapabilityError the store cannot look for jobs and the job has not failed
+   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME; CapabilityError the store cannot look for jobs and the job has not failed; with
+   * `reveal`, UnknownKeyError, E_TAMPERED_PAYLOAD
    */
-  async find(id: string, { queue }: FindOptions = {}): Promise<FoundJob> {
+  async find(id: string, { queue, reveal = false }: FindOptions & RevealOption = {}): Promise<FoundJob> {
     checkJob(id, queue, 'find()');
-    return findJob(this.#driver(), this.#application, id, queue);
+    const found = await findJob(this.#driver(), this.#application, id, queue, reveal);
+    if (reveal && found.payload !== undefined) {
+      const { name, connection } = found;
+      this.#application.logger.warn({ job: name, id, connection }, `The data of ${name} ${id} were revealed`);
+    }
+    return found;
   }
 
   /**

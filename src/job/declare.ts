@@ -56,6 +56,9 @@ export function declareJob(
   const jobs = registry();
   const inherited = nearestParent(target, jobs)?.options ?? {};
   const merged = { ...inherited, ...said(own) };
+  // What is sensitive in the parent's data is so here.
+  if (inherited.sensitive !== undefined && own.sensitive !== undefined)
+    merged.sensitive = [...inherited.sensitive, ...own.sensitive];
   checkTogether(merged, placed(name, file));
   if (format !== undefined) checkShared({ ...merged, version, upgrade, schedule }, placed(name, file));
   const definition = { name, aliases: [...aliases], version, upgrade, schedule, format, target, options: merged, file };
@@ -261,13 +264,14 @@ function carrierFor(listener: Class): Class<HeardEvent> {
 }
 
 function forJobs<Options extends ListenerOptions>(options: Options): Options {
-  const { unique, debounce, lane } = Object(options) as Options;
-  if (unique === undefined && debounce === undefined && lane === undefined) return options;
+  const { unique, debounce, lane, sensitive } = Object(options) as Options;
+  if ((unique ?? debounce ?? lane ?? sensitive) === undefined) return options;
   return {
     ...options,
     ...(unique && { unique: byEvent(unique) }),
     ...(debounce && { debounce: byEvent(debounce) }),
     ...(lane && { lane: byEvent(lane) }),
+    ...(Array.isArray(sensitive) && { sensitive: sensitive.map((path) => `event.${String(path)}`) }),
   };
 }
 

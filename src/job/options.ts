@@ -82,6 +82,16 @@ export interface JobOptions {
    * there: see [long jobs](long-jobs.md). Default: `false`.
    */
   checkpoints?: boolean | CheckpointOptions | undefined;
+  /**
+   * Seals the job's data, its middleware of `through()` and its kept result with a key of the configuration, so that nobody can read
+   * them who has access to the store: see [secrets](secrets.md). Default: `false`.
+   */
+  encrypted?: boolean | undefined;
+  /**
+   * Paths to properties whose values are masked wherever people look: `['password', 'card.number']`. A path goes on in each item of a
+   * list. See [secrets](secrets.md). Default: none; what is called like a secret is masked anyway.
+   */
+  sensitive?: readonly string[] | undefined;
   /** If an entity that the job carries is gone, cancel the job instead of failing the attempt. Default: `false`. */
   deleteWhenMissing?: boolean | undefined;
   /**
@@ -370,6 +380,16 @@ export const JOB_OPTIONS: { readonly [Option in keyof Required<JobOptions>]: Job
     otherNames: ['group', 'groupId', 'concurrencyKey', 'limitsConcurrency', 'limits_concurrency'],
   },
   checkpoints: { read: checkpoints, isData: true, otherNames: ['steps', 'resumable', 'continuation'] },
+  encrypted: { read: flag, isData: true, otherNames: ['encrypt', 'encryption', 'shouldBeEncrypted'] },
+  sensitive: {
+    read: (value, place) => {
+      const isPath = (one: unknown): boolean => typeof one === 'string' && one.split('.').every((step) => step !== '');
+      if (Array.isArray(value) && value.every(isPath)) return value.length === 0 ? undefined : value;
+      throw place.refuse(value, "give a list of paths, such as ['password', 'card.number']");
+    },
+    isData: true,
+    otherNames: ['redact', 'masked'],
+  },
   deleteWhenMissing: { read: flag, isData: true, otherNames: ['deleteWhenMissingModels'] },
   keepResult: { read: kept, isData: true, isShort: true, otherNames: ['resultTtl', 'resultTTL', 'keepResults'] },
   schedule: { read: schedule, isData: true, otherNames: ['cron', 'every', 'repeat'] },

@@ -90,7 +90,7 @@ export function checkTogether(
 }
 
 /** They need a part of the payload or of the store that no other framework keeps. */
-const NOT_SHARED = ['unique', 'debounce', 'lane', 'schedule', 'version', 'upgrade'] as const;
+const NOT_SHARED = ['unique', 'debounce', 'lane', 'schedule', 'version', 'upgrade', 'encrypted', 'sensitive'] as const;
 
 /**
  * Refuses options of a job in another framework's format.

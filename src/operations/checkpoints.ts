@@ -12,6 +12,7 @@ import type { JobRegistry } from '../job/registry';
 import { encodeValue, type Types } from '../payload/encoder';
 import { decodeValue } from '../payload/envelope';
 import { fieldsIn, isRecord } from '../payload/values';
+import type { Seals } from '../payload/vault';
 import { hash } from 'node:crypto';
 import { LONGEST_ID } from './history/attempt';
 
@@ -31,6 +32,8 @@ interface Kept {
   readonly at: Milliseconds;
   /** How long a step took. */
   readonly ms?: Milliseconds;
+  /** The rest, of an encrypted job. */
+  readonly sealed?: string | undefined;
   readonly command?: unknown;
   readonly types?: Types | undefined;
   readonly versions?: Readonly<Record<string, number>> | undefined;
@@ -87,6 +90,8 @@ export interface CheckpointSettings {
   readonly job: Pick<JobContext, 'name' | 'id' | 'fence' | 'connectionName' | 'progress'>;
   readonly registry: JobRegistry;
   readonly clock: Clock;
+  /** For an encrypted job: seals the values. */
+  readonly seals?: Seals | undefined;
   /** How many steps the job has, if it says so. */
   readonly steps?: number | undefined;
   /** Undefined: the job never comes back, so what it keeps stays in memory. */
@@ -267,14 +272,21 @@ export class Checkpoints {
     entry: { readonly name: string; readonly at: Milliseconds; readonly ms: Milliseconds | undefined },
     value: unknown,
   ): string {
-    const { job, registry } = this.#settings;
-    return JSON.stringify({ ...entry, ...encodeValue(value, registry, `${job.name} '${entry.name}'`) });
+    const { job, registry, seals } = this.#settings;
+    const encoded = encodeValue(value, registry, `${job.name} '${entry.name}'`);
+    const sealed = seals?.seal(JSON.stringify(encoded), `checkpoint ${entry.name}`);
+    return JSON.stringify({ ...entry, ...(sealed === undefined ? encoded : { sealed }) });
   }
 
-  /** @throws InvalidPayloadError, UnknownClassError, PayloadVersionError another version of the program has kept it */
+  /** @throws InvalidPayloadError, UnknownClassError, PayloadVersionError, UnknownKeyError, E_TAMPERED_PAYLOAD another version of the program has kept it */
   #valueOf(text: string, name: string): unknown {
-    const { command, types, versions } = JSON.parse(text) as Kept;
-    return decodeValue(command, types, this.#settings.registry, `/${name}`, versions);
+    const { seals, registry } = this.#settings;
+    const kept = JSON.parse(text) as Kept;
+    const isOpen = seals === undefined || kept.sealed === undefined;
+    const { command, types, versions } = isOpen
+      ? kept
+      : (JSON.parse(seals.open(kept.sealed, `checkpoint ${name}`)) as Kept);
+    return decodeValue(command, types, registry, `/${name}`, versions);
   }
 
   #tellProgress(name: string): void {

@@ -87,6 +87,7 @@ type FoundFailure = There & Omit<ListedFailure, keyof Told>;
 
 /**
  * @param queue the queue that it is known to be in; absent: searches all queues
+ * @param isRevealed whether its data are opened, and nothing in them is masked
  * @throws CapabilityError the store cannot look for jobs, and the job has not failed
  */
 export async function findJob(
@@ -94,8 +95,9 @@ export async function findJob(
   application: Application,
   id: string,
   queue?: string,
+  isRevealed = false,
 ): Promise<FoundJob> {
-  return foundJob(connection, application, id, queue, await connection.queues.find?.(id, queue));
+  return foundJob(connection, application, id, queue, await connection.queues.find?.(id, queue), isRevealed);
 }
 
 /** @param waiting what its store has found */
@@ -105,12 +107,13 @@ export async function foundJob(
   id: string,
   queue: string | undefined,
   waiting: PlacedJob | 'unseen' | undefined,
+  isRevealed = false,
 ): Promise<FoundJob> {
   const { name } = connection;
   const found =
     typeof waiting === 'object'
-      ? await listedJob(connection, application, waiting)
-      : await failedJob(connection, application, id, queue);
+      ? await listedJob(connection, application, waiting, isRevealed)
+      : await failedJob(connection, application, id, queue, isRevealed);
   if (found === undefined && connection.queues.find === undefined)
     throw new CapabilityError(name, connection.driver, 'find');
   const records = id.length > LONGEST_ID ? undefined : application.operationsOf(connection)?.records;
@@ -174,12 +177,13 @@ async function failedJob(
   application: Application,
   id: string,
   queue: string | undefined,
+  isRevealed: boolean,
 ): Promise<ListedFailure | undefined> {
   const entries = (await application.failed.storeFor(connection)?.find(id)) ?? [];
   const [latest] = ownEntries(connection, application, entries)
     .filter((entry) => queue === undefined || entry.queue === queue)
     .toSorted((a, b) => b.failedAt - a.failedAt);
-  return latest && listedFailure(application, latest);
+  return latest && listedFailure(application, latest, isRevealed);
 }
 
 export interface ListOptions {

@@ -7,10 +7,10 @@
 import type { Application, JobEnd } from '../connections/application';
 import { errorMessage, errorName } from '../base/exception-text';
 import { PayloadTooLargeError } from '../connections/errors';
-import type { JobRegistry } from '../job/registry';
 import { decodeValue } from '../payload/envelope';
 import { encodeValue, type Types } from '../payload/encoder';
 import { fieldsIn, isRecord } from '../payload/values';
+import { isSealed, type Vault } from '../payload/vault';
 import { redact } from '../base/redact';
 import type { Connection } from '../connections/contract';
 import { LONGEST_ID } from './history/attempt';
@@ -30,6 +30,11 @@ export type KeptEnd =
   | { readonly kind: 'failed' | 'not-kept'; readonly job: string; readonly reason: Reason }
   | { readonly kind: 'cancelled'; readonly job: string; readonly reason: string | undefined };
 
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What results are written and read with. */
+type Readers = Pick<Application, 'registry' | 'vault'>;
+
 /** Identifies the job. */
 interface CompletedJob {
   readonly job: string;
@@ -38,16 +43,23 @@ interface CompletedJob {
 }
 
 interface ResultOf extends CompletedJob {
+  readonly id: string;
   /** In bytes. */
   readonly most: number;
 }
 
 /** @throws UnserializableValueError with the path to what cannot be carried, PayloadTooLargeError */
-export function endText(end: JobEnd, { job, connection, queue, most }: ResultOf, registry: JobRegistry): string {
+export function endText(end: JobEnd, { id, job, connection, queue, most }: ResultOf, application: Readers): string {
   if (end.kind === 'failed') return reasonText('failed', job, end.error);
   if (end.kind === 'cancelled') return JSON.stringify({ kind: end.kind, job, reason: end.reason });
   const subject = `what ${job} gave`;
-  const text = JSON.stringify({ kind: end.kind, job, connection, queue, ...encodeValue(end.value, registry, subject) });
+  const { registry, vault } = application;
+  const encoded = encodeValue(end.value, registry, subject);
+  const value =
+    end.isSealed === true
+      ? { sealed: vault.seal(JSON.stringify(encoded), { name: job, id, kind: 'result' }) }
+      : encoded;
+  const text = JSON.stringify({ kind: end.kind, job, connection, queue, ...value });
   const bytes = Buffer.byteLength(text);
   if (bytes > most) throw new PayloadTooLargeError(subject, connection, bytes, most);
   return text;
@@ -68,11 +80,13 @@ export function readCompleted(text: string | undefined): CompletedJob | undefine
 /**
  * Undefined if there is no record, or this version does not understand it.
  *
- * @throws InvalidPayloadError, UnknownClassError, PayloadVersionError the result belongs to another version of the program
+ * @throws InvalidPayloadError, UnknownClassError, PayloadVersionError, UnknownKeyError, E_TAMPERED_PAYLOAD the result belongs to another version of the program
  */
-export function readEnd(text: string | undefined, registry: JobRegistry): KeptEnd | undefined {
-  const { kind, job, reason, command, types, versions } = fieldsIn(text) ?? {};
+export function readEnd(text: string | undefined, { registry, vault }: Readers, id: string): KeptEnd | undefined {
+  const fields = fieldsIn(text) ?? {};
+  const { kind, job, reason } = fields;
   if (kind === 'completed') {
+    const { command, types, versions } = openedEnd(fields, vault, id);
     const value = decodeValue(command, types as Types, registry, '/result', isRecord(versions) ? versions : undefined);
     return { kind, value };
   }
@@ -80,6 +94,13 @@ export function readEnd(text: string | undefined, registry: JobRegistry): KeptEn
   if (kind === 'cancelled') return { kind, job, reason: typeof reason === 'string' ? reason : undefined };
   const isReasoned = (kind === 'failed' || kind === 'not-kept') && isRecord(reason);
   return isReasoned ? { kind, job, reason: reason as unknown as Reason } : undefined;
+}
+
+/** @throws UnknownKeyError, E_TAMPERED_PAYLOAD */
+function openedEnd(fields: Fields, vault: Vault, id: string): Fields {
+  const { sealed, job } = fields;
+  if (!isSealed(sealed)) return fields;
+  return { ...fields, ...fieldsIn(vault.open(sealed, { name: String(job), id, kind: 'result' })) };
 }
 
 /** The kept end of a job, for display: its result stays JSON, with secrets masked, and its classes need not be known. */
@@ -111,7 +132,8 @@ function readShown(text: string): ShownResult | undefined {
   const read = parsed(text);
   if (read === undefined) return undefined;
   const { kind, command, types, reason } = read;
-  if (kind === 'completed') return { kind, value: command, types };
+  // Sealed, it is shown as such.
+  if (kind === 'completed') return { kind, value: command ?? read['sealed'], types };
   if (kind === 'cancelled') return { kind, reason: typeof reason === 'string' ? reason : undefined };
   if ((kind !== 'failed' && kind !== 'not-kept') || !isRecord(reason)) return undefined;
   return { kind, reason: redact(`${String(reason['name'])}: ${String(reason['message'])}`) };

@@ -9,11 +9,13 @@ import type { Connection, PeekedJob, WaitingState } from '../connections/contrac
 import type { FailedEntry } from '../connections/failed-store';
 import type { JobRegistry, JobDefinition } from '../job/registry';
 import { countersIn, noCounters, glimpseOf, UNREADABLE_NAME, fenceOf, type Counters } from '../payload/counters';
-import { envelopeIn } from '../payload/envelope';
+import { dataOf, envelopeIn, middlewareIn, type Envelope } from '../payload/envelope';
+import { maskSensitive } from '../payload/secrets';
 import { readTies } from '../payload/ties';
 import { momentOfId } from '../payload/uuid';
 import type { RecordStore } from '../connections/record-store';
-import { fieldsIn } from '../payload/values';
+import { fieldsIn, isRecord } from '../payload/values';
+import type { Vault } from '../payload/vault';
 
 /** Where a job can be found. `running` is what counts call `reserved`. */
 export type JobState = 'ready' | 'delayed' | 'running' | 'failed';
@@ -65,8 +67,9 @@ export async function listedJob(
     payload,
     at,
   }: Pick<PeekedJob, 'payload' | 'at'> & { readonly queue: string; readonly state: WaitingState },
+  isRevealed = false,
 ): Promise<WaitingJob> {
-  const shown = shownJob(payload, application.registry);
+  const shown = shownJob(payload, application, isRevealed);
   const records = application.operationsOf(connection)?.records;
   return {
     ...shown,
@@ -89,11 +92,11 @@ export function ownEntries(
 }
 
 /** A job that has failed. */
-export function listedFailure({ registry }: Application, entry: FailedEntry): ListedFailure {
+export function listedFailure(application: Application, entry: FailedEntry, isRevealed = false): ListedFailure {
   const { id, name, connection, queue, attempts, failedAt, exception } = entry;
   const [error = ''] = exception.split('\n', 1);
   return {
-    ...shownJob(entry.payload, registry),
+    ...shownJob(entry.payload, application, isRevealed),
     id,
     name,
     attempts,
@@ -122,15 +125,19 @@ export interface ShownJob {
   readonly createdAt: Date | undefined;
   /** The id of the batch that it belongs to. */
   readonly batch: string | undefined;
-  /** The parsed payload; or, if no worker can read it, the beginning of its text. Secrets are masked in both. */
+  /** The parsed payload; or, if no worker can read it, the beginning of its text. Secrets are masked in both, unless they are revealed. */
   readonly payload: unknown;
 }
 
 /** How many characters are shown of a text that is not a payload. */
 const LONGEST_TEXT = 1000;
 
-/** Never throws, whatever the text is. */
-export function shownJob(payload: Buffer, registry: JobRegistry): ShownJob {
+/**
+ * Never throws, whatever the text is, unless it is to be revealed: opened, with nothing masked.
+ *
+ * @throws UnknownKeyError, E_TAMPERED_PAYLOAD
+ */
+export function shownJob(payload: Buffer, { registry, vault }: Application, isRevealed = false): ShownJob {
   const envelope = envelopeIn(payload);
   const glimpse = envelope ?? glimpseOf(payload);
   const definition = envelope?.definitionIn(registry);
@@ -141,7 +148,12 @@ export function shownJob(payload: Buffer, registry: JobRegistry): ShownJob {
     tries: envelope?.chosen.tries ?? definition?.options.tries,
     createdAt: glimpse.id === undefined ? undefined : createdAt(glimpse.id),
     batch: readTies(payload)?.batch?.id,
-    payload: envelope === undefined ? beginningOf(payload) : maskedJson(payload.toString()),
+    payload:
+      envelope === undefined
+        ? beginningOf(payload)
+        : isRevealed
+          ? revealed(envelope, vault)
+          : maskedJson(payload.toString(), definition?.options.sensitive),
   };
 }
 
@@ -162,9 +174,29 @@ function beginningOf(payload: Buffer): string {
   return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
 }
 
-/** @throws SyntaxError it is not JSON */
-export function maskedJson(text: string): unknown {
+function revealed(envelope: Envelope, vault: Vault): unknown {
+  const { fields, kind, middleware } = envelope;
+  const shown: Record<string, unknown> = { ...fields };
+  if (kind === 'onqueue') shown['data'] = dataOf(envelope, vault);
+  if (middleware !== undefined) shown['middleware'] = middlewareIn(envelope, vault);
+  return shown;
+}
+
+/** The text of a payload, with secrets masked; unchanged if there are none. */
+export function maskedPayload(text: string, sensitive?: readonly string[]): string {
+  try {
+    const shown = JSON.stringify(maskedJson(text, sensitive));
+    return shown.includes(MASK) ? shown : text;
+  } catch {
+    return redact(text);
+  }
+}
+
+/** @param sensitive paths that the class of the job names here @throws SyntaxError it is not JSON */
+export function maskedJson(text: string, sensitive?: readonly string[]): unknown {
   const root: readonly unknown[] = [JSON.parse(text)];
+  // First: the pointers themselves may look like the entry of a Map.
+  if (isRecord(root[0])) maskSensitive(root[0], sensitive);
   // Not with a reviver of JSON.parse, which would be called for each of a hundred thousand numbers.
   const open: object[] = [root];
   for (let holder = open.pop(); holder !== undefined; holder = open.pop()) {

@@ -44,7 +44,7 @@ export async function keepEnd(application: Application, job: JobContext, end: Jo
   };
   try {
     const { maxPayload: most } = application.settings(connection);
-    await put(endText(end, { job: name, connection, queue, most }, application.registry));
+    await put(endText(end, { id, job: name, connection, queue, most }, application));
   } catch (error) {
     if (isStoreAway(error)) throw error;
     application.report(error, { job, during });
@@ -76,7 +76,7 @@ type Look = { readonly value: unknown } | Pending;
  * Waits for the end of a job, and returns its result. Undefined if it is not kept.
  *
  * @throws JobFailedError, E_JOB_ENDED_CANCELLED, E_RESULT_NOT_KEPT, E_RESULT_PENDING, E_NO_RECORDS; QueueUnavailableError the
- * store was unreachable to the last; UnknownClassError, PayloadVersionError, InvalidPayloadError the result cannot be read here
+ * store was unreachable to the last; UnknownClassError, PayloadVersionError, InvalidPayloadError, UnknownKeyError, E_TAMPERED_PAYLOAD the result cannot be read here
  */
 export async function awaitResult(
   connection: Connection,
@@ -174,8 +174,8 @@ async function look({ connection, application, records, wanted }: Place, isWhole
 }
 
 /** The kept result of a job that has ended. @throws its other outcome */
-async function endOf(records: RecordStore, { registry }: Application, id: string): Promise<unknown> {
-  const end = readEnd(await records.get(RESULTS, id), registry);
+async function endOf(records: RecordStore, application: Application, id: string): Promise<unknown> {
+  const end = readEnd(await records.get(RESULTS, id), application, id);
   if (end === undefined || end.kind === 'completed') return end?.value;
   if (end.kind === 'failed') throw new JobFailedError(end.job, id, end.reason);
   if (end.kind === 'cancelled') throw endedCancelled(end.job, id, end.reason);
@@ -183,8 +183,8 @@ async function endOf(records: RecordStore, { registry }: Application, id: string
 }
 
 /** @param line the first line of its error, from the failed store */
-async function failureOf(records: RecordStore, { registry }: Application, id: string, line: string): Promise<Reason> {
-  const end = readEnd(await records.get(RESULTS, id), registry);
+async function failureOf(records: RecordStore, application: Application, id: string, line: string): Promise<Reason> {
+  const end = readEnd(await records.get(RESULTS, id), application, id);
   if (end?.kind === 'failed') return end.reason;
   const at = line.indexOf(': ');
   return at < 0 ? { name: 'Error', message: line } : { name: line.slice(0, at), message: line.slice(at + 2) };

@@ -5,7 +5,7 @@ import { classOf } from '../base/class';
 import type { JobDefinition, JobRegistry } from '../job/registry';
 import type { FailedLink, Occurrence } from '../job/job-context';
 import { NOTHING_CHOSEN, type ChosenOptions } from '../job/options';
-import { readChosen, BATCH_FIELD, HANDLER, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD } from './payload-text';
+import { readChosen, BATCH_FIELD, HANDLER, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD, SENSITIVE } from './payload-text';
 import { READY_AT } from './uuid';
 import type { CodecClasses } from './encoder';
 import { HeldEntities, type EntityHolder } from './entities';
@@ -14,6 +14,7 @@ import { isPlain, isRecord, checkMade, checkNesting, Limits, depthOf, locate } f
 import { toInstance } from './mapping';
 import { NO_CHAIN, readCause, readChain, type Chain } from './chain';
 import { BUILT_INS } from './built-ins';
+import { isSealed, type Sealed, type Vault } from './vault';
 
 /**
  * `onqueue`: one of our job classes. `string`: a name and JSON data, like Laravel's string jobs. `illuminate`: one of
@@ -75,8 +76,9 @@ export class Envelope {
   readonly names: readonly string[];
   readonly displayName: string;
   readonly chosen: ChosenOptions;
-  /** The version of the data. Undefined if they have none. */
-  readonly version: number | undefined;
+  readonly isSealed: boolean;
+  /** Its data or parts of them must not be shown: they are sealed, or some are sensitive. */
+  readonly isSecret: boolean;
   /** Middleware given by `through()` at dispatch, encoded. Undefined if there is none. `decodeMiddleware` reads it. */
   readonly middleware: unknown;
   /** Whether it has ties, or other jobs follow it. */
@@ -112,7 +114,8 @@ export class Envelope {
     this.names = isString ? [...new Set([name, name.slice(name.lastIndexOf('\\') + 1)])] : [name];
     this.displayName = typeof displayName === 'string' && displayName !== '' ? displayName : this.name;
     this.chosen = isLaravels ? chosenByLaravel(fields) : readChosen(fields, isString);
-    this.version = data?.version;
+    this.isSealed = isSealed(data?.command);
+    this.isSecret = this.isSealed || fields[SENSITIVE] !== undefined;
     this.middleware = middleware ?? undefined;
     this.isMarked = job === HANDLER_WITH_FOLLOWERS;
     this.chain = this.isMarked ? readChain(fields) : NO_CHAIN;
@@ -194,18 +197,20 @@ export function envelopeIn(payload: Buffer): Envelope | undefined {
  * @param holder gets what stands for its entities
  * @throws InvalidPayloadError, UnknownClassError
  * @throws PayloadVersionError when the data have a later version than the class
+ * @throws UnknownKeyError, E_TAMPERED_PAYLOAD
  */
 export function decodeJob(
   envelope: Envelope,
   definition: JobDefinition,
   classes: CodecClasses,
+  vault: Vault,
   holder?: EntityHolder,
 ): object {
   const taken = envelope.take('data');
   if (envelope.kind === 'illuminate') return jobOf(definition, sharedData(definition, taken), '/data/command');
   if (envelope.kind === 'string')
     return jobOf(definition, withDates(propertiesOf(taken), definition.options.dates), '/data');
-  const { command, types, versions } = jobData(taken);
+  const { command, types, version, versions } = dataOf(envelope, vault, taken);
   let data = command;
   // Most data are JSON and nothing else.
   if (types !== undefined) {
@@ -214,7 +219,7 @@ export function decodeJob(
       throw new InvalidPayloadError('the data as a whole must not have a type', '/data/types');
     data = value;
   }
-  if (envelope.version !== definition.version) data = upgraded(data, envelope.version, definition, '/data/command');
+  if (version !== definition.version) data = upgraded(data, version, definition, '/data/command');
   return jobOf(definition, data, '/data/command');
 }
 
@@ -271,9 +276,14 @@ function jobOf({ name, target }: JobDefinition, data: Fields, place: string): ob
  * @param holder gets what stands for its entities
  * @throws InvalidPayloadError, UnknownClassError
  */
-export function decodeMiddleware(envelope: Envelope, classes: CodecClasses, holder?: EntityHolder): unknown[] {
+export function decodeMiddleware(
+  envelope: Envelope,
+  classes: CodecClasses,
+  vault: Vault,
+  holder?: EntityHolder,
+): unknown[] {
   if (envelope.middleware === undefined) return [];
-  const taken = envelope.take('middleware');
+  const taken = middlewareIn(envelope, vault);
   const { command, types, versions } = isRecord(taken) ? taken : ({} as Fields);
   const middleware = decodeValue(
     command,
@@ -296,20 +306,39 @@ function isLayer(value: unknown, classes: CodecClasses): boolean {
   return target !== undefined && classes.nameOf(target) !== undefined && typeof value.handle === 'function';
 }
 
-interface JobData {
+interface JobData<Command> {
   readonly commandName: string;
-  readonly command: Fields;
+  /** A text if it is sealed. */
+  readonly command: Command;
   readonly types: Fields | undefined;
   readonly version: number | undefined;
   readonly versions: Fields | undefined;
 }
 
-function jobData(data: unknown): JobData {
+/** Opens the data of a job. @throws InvalidPayloadError, UnknownKeyError, E_TAMPERED_PAYLOAD */
+export function dataOf(envelope: Envelope, vault: Vault, taken: unknown = envelope.take('data')): JobData<Fields> {
+  const data = jobData(taken);
+  const { commandName, command } = data;
+  if (!isSealed(command)) return data as JobData<Fields>;
+  return jobData({ ...opened(command, 'data', envelope, vault), commandName }) as JobData<Fields>;
+}
+
+/** Opens the middleware given at its dispatch. @throws UnknownKeyError, E_TAMPERED_PAYLOAD */
+export function middlewareIn(envelope: Envelope, vault: Vault, taken: unknown = envelope.take('middleware')): unknown {
+  return isSealed(taken) ? opened(taken, 'middleware', envelope, vault) : taken;
+}
+
+function opened(sealed: string, kind: Sealed['kind'], envelope: Envelope, vault: Vault): Fields {
+  const [name = ''] = envelope.names;
+  return JSON.parse(vault.open(sealed, { name, id: envelope.id ?? '', kind })) as Fields;
+}
+
+function jobData(data: unknown): JobData<Fields | string> {
   if (!isRecord(data)) throw new InvalidPayloadError('expected an object', '/data');
   const { commandName, command, types, version, versions } = data;
   return {
     commandName: named(commandName, '/data/commandName'),
-    command: recordOf(command, '/data/command'),
+    command: isSealed(command) ? command : recordOf(command, '/data/command'),
     types: optionalRecord(types, '/data/types'),
     version: checkedVersion(version, '/data/version'),
     versions: optionalRecord(versions, '/data/versions'),

@@ -66,6 +66,26 @@ export class UnknownAdapterError extends errorClass('E_UNKNOWN_ADAPTER', (givenN
   };
 }) {}
 
+/** The data of a job are sealed with a key that this process does not have: another worker may. */
+export class UnknownKeyError extends errorClass('E_UNKNOWN_KEY', (job: string, id: string, key: string) => ({
+  message: `${job} ${id} needs the key '${key}'. Add it to encryption.keys.`,
+  facts: { job, id, key },
+})) {}
+
+/** Data of an encrypted job that it did not get from its dispatch. */
+export const tamperedPayload = defineError('E_TAMPERED_PAYLOAD', (job: string, id: string) => ({
+  message: `${job} ${id}: its data were changed after they were sealed, or belong to another job.`,
+  facts: { job, id },
+}));
+
+/** It is never sent in the clear. */
+export const noEncryptionKey = defineError('E_NO_ENCRYPTION_KEY', (job: string) => ({
+  message:
+    `${job} is encrypted, but the configuration has no \`encryption\`. Make a key with \`openssl rand -base64 32\`, and set ` +
+    'encryption: { use, keys }.',
+  facts: { job },
+}));
+
 /** An entity without an id was to travel: nobody could load it. */
 export const unsavedEntity = defineError('E_UNSAVED_ENTITY', (path: string, name: string, file?: string) => ({
   message: `${path}: this ${name} has no id. Save it before the dispatch.${file === undefined ? '' : ` (${relativeFile(file)})`}`,

@@ -12,7 +12,8 @@ import {
 } from '../job/options';
 import { encodeInstance, encodeJson, encodeValue, type CodecClasses, type Encoded } from './encoder';
 import { noCounters, RETRY_MARK } from './counters';
-import { isForbiddenKey, toPath, type Segment } from './values';
+import { isForbiddenKey, toPath, toPointer, type Segment } from './values';
+import type { Vault } from './vault';
 import {
   invalidJobName,
   laravelProperty,
@@ -44,6 +45,8 @@ export interface PayloadParts {
   readonly occurrence?: { readonly schedule: string; readonly at: Milliseconds } | undefined;
   /** The result of `tiesMember`. Only workers that understand ties run the job. */
   readonly ties?: string | undefined;
+  /** Seals the data and the middleware. Undefined: they travel in the clear. */
+  readonly vault?: Vault | undefined;
 }
 
 export interface StringJobParts {
@@ -77,6 +80,9 @@ export const BATCH_FIELD = 'batch';
 export function withBatch(payload: string, batch: Readonly<Record<string, string | undefined>>): string {
   return withMembers(payload, `"${BATCH_FIELD}":${JSON.stringify(batch)},`);
 }
+
+/** JSON Pointers into the data, to what is masked wherever people look. */
+export const SENSITIVE = 'sensitive';
 
 /** Which schedule sent the job, and for which moment. */
 export const OCCURRENCE_FIELD = 'occurrence';
@@ -138,6 +144,7 @@ const RESERVED: ReadonlySet<string> = new Set<string>(
     TIES,
     BATCH_FIELD,
     OCCURRENCE_FIELD,
+    SENSITIVE,
     ...CHAIN_FIELDS,
   ].concat(CHOSEN_FIELDS, COUNTERS),
 );
@@ -150,17 +157,20 @@ const RESERVED: ReadonlySet<string> = new Set<string>(
  */
 export function encodePayload(parts: PayloadParts): string {
   const { definition, job, chosen, id, readyAt, extra, middleware = [], classes, occurrence, ties = '' } = parts;
+  const { vault } = parts;
   const { name, version } = definition;
   const data = encodeInstance(job, classes, definition.target.name, definition.file);
   const layers = middleware.length === 0 ? undefined : encodeValue(middleware, classes, `${name}.through()`);
-  const isMarked = ties !== '' || data.hasEntities === true || layers?.hasEntities === true;
+  const isMarked = ties !== '' || data.hasEntities === true || layers?.hasEntities === true || vault !== undefined;
+  const members = version === undefined ? encodedMembers(data) : `${encodedMembers(data)},"version":${version}`;
   return (
     beginning(definition, isMarked) +
-    encodedMembers(data) +
-    (version === undefined ? '},' : `,"version":${version}},`) +
+    (vault === undefined ? members : `"command":"${vault.seal(`{${members}}`, { name, id, kind: 'data' })}"`) +
+    '},' +
+    writeSensitive(definition) +
     writeChosen(chosen) +
     writeMore(name, readyAt, extra) +
-    (layers === undefined ? '' : `"middleware":{${encodedMembers(layers)}},`) +
+    (layers === undefined ? '' : `"middleware":${middlewareText(layers, parts)},`) +
     (occurrence === undefined ? '' : writeOccurrence(occurrence)) +
     ties +
     ending(id)
@@ -233,6 +243,21 @@ function encodedMembers({ command, types, versions }: Encoded): string {
   if (types === undefined) return members;
   const typed = `${members},"types":${JSON.stringify(types)}`;
   return versions === undefined ? typed : `${typed},"versions":${JSON.stringify(versions)}`;
+}
+
+function middlewareText(layers: Encoded, { vault, definition: { name }, id }: PayloadParts): string {
+  const text = `{${encodedMembers(layers)}}`;
+  return vault === undefined ? text : `"${vault.seal(text, { name, id, kind: 'middleware' })}"`;
+}
+
+// Before everything that tells when it is ready, so that a link of a chain has it too.
+function writeSensitive({ options: { sensitive } }: JobDefinition): string {
+  return sensitive === undefined ? '' : `"${SENSITIVE}":${JSON.stringify(sensitivePointers(sensitive))},`;
+}
+
+/** `card.number` → `/card/number` */
+export function sensitivePointers(paths: readonly string[]): readonly string[] {
+  return paths.map((path) => toPointer(path.split('.')));
 }
 
 function writeOccurrence({ schedule, at }: NonNullable<PayloadParts['occurrence']>): string {

@@ -137,6 +137,14 @@ function unescaped(segment: string): string | undefined {
   return segment.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
+/** The steps of a pointer that was made by `toPointer`. */
+export function stepsOf(pointer: string): readonly string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((step) => unescaped(step) ?? step);
+}
+
 function holds(parent: unknown, key: string): boolean {
   if (Array.isArray(parent)) return /^(0|[1-9]\d*)$/.test(key) && Number(key) < parent.length;
   return typeof parent === 'object' && parent !== null && key !== '__proto__' && Object.hasOwn(parent, key);

@@ -3,6 +3,7 @@ import type { Class } from '../base/class';
 import type { Milliseconds, Seconds } from '../base/clock';
 import { valueText } from '../base/text';
 import { type BatchCallback, type BatchEvent, callbackPayload, type NewBatch } from '../connections/batch-store';
+import { currentApplication } from '../connections/application';
 import type { Entry, Pushed as PushResult } from '../connections/contract';
 import { START_BATCH, StartBatch } from '../dispatch/batch/send-batch';
 import { Carry } from '../dispatch/built-in';
@@ -69,7 +70,8 @@ export class ReadPush {
 
   /** As a worker would get it. Undefined if its class is not registered here. @throws InvalidPayloadError, UnknownClassError */
   get job(): object | undefined {
-    return this.#envelope && this.definition && decodeJob(this.#envelope, this.definition, registry(), {});
+    const { vault } = currentApplication()!;
+    return this.#envelope && this.definition && decodeJob(this.#envelope, this.definition, registry(), vault, {});
   }
 
   get next(): NextJob {

@@ -116,10 +116,10 @@ export class Announcer {
   async #callFailed(job: RunningJob, error: Error): Promise<void> {
     const { envelope, definition } = job;
     if (envelope === undefined || definition === undefined) return;
-    const { registry } = this.#application;
+    const { registry, vault } = this.#application;
     try {
       const decode = (holder: EntityHolder): object | undefined =>
-        freshInstance(() => decodeJob(envelope, definition, registry, holder), error);
+        freshInstance(() => decodeJob(envelope, definition, registry, vault, holder), error);
       await this.#call(() => callFailed(this.#application, job, definition, decode, error));
     } catch (thrown) {
       this.#application.report(thrown, { job, during: `failed() of ${job.name}` });

@@ -21,7 +21,7 @@ import type { RunOptions } from '../job/options';
 import type { JobRegistry } from '../job/registry';
 import { askBackoff, declaredOptions, DEFAULT_MAX_CRASHES, saysBackoff } from '../job/resolve-options';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
-import { PayloadVersionError, UnknownAdapterError, UnknownClassError } from '../payload/errors';
+import { PayloadVersionError, UnknownAdapterError, UnknownClassError, UnknownKeyError } from '../payload/errors';
 import type { Application } from '../connections/application';
 import { givenBack } from '../connections/kit/connection';
 import type { Settlement, FollowUp } from '../connections/contract';
@@ -171,7 +171,9 @@ export function isForOthers({ reason }: Outcome): boolean {
 
 /** Whether a worker with other classes or another configuration could read the payload. */
 export function mayBeKnownElsewhere(error: unknown): error is Error {
-  return [PayloadVersionError, UnknownClassError, UnknownAdapterError].some((kind) => error instanceof kind);
+  return [PayloadVersionError, UnknownClassError, UnknownAdapterError, UnknownKeyError].some(
+    (kind) => error instanceof kind,
+  );
 }
 
 /** Now, by the clock that judges moments. */

@@ -203,8 +203,9 @@ export class Executor {
     // Decoding may take long too, or never end.
     this.#foresee(job);
     job.application = this.#application;
-    job.instance = decodeJob(envelope, job.definition!, registry, job);
-    job.through = decodeMiddleware(envelope, registry, job) as readonly Middleware[];
+    const { vault } = this.#application;
+    job.instance = decodeJob(envelope, job.definition!, registry, vault, job);
+    job.through = decodeMiddleware(envelope, registry, vault, job) as readonly Middleware[];
     if (job.held !== undefined) checkAdapters(job.held, this.#application);
   }
 
@@ -257,8 +258,10 @@ export class Executor {
     logStart(logger, job);
     // Whoever dispatched a job to `sync` waits for it.
     const returned = callHandle(this.#application, job, this.#settings.single === true ? undefined : job);
-    const cameBack = (thrown: Error | undefined): void => {
+    const cameBack = (given: Error | undefined): void => {
       job.handler = 'came-back';
+      // Before anybody else sees it.
+      const thrown = given === undefined ? undefined : toError(job.masked(given));
       if (job.endedAs === undefined) {
         // While the run waits for its hooks, the end of the grace would end it a second time.
         this.#deadlines.remove(deadline);
@@ -288,7 +291,7 @@ export class Executor {
       if (thrown !== undefined && isIgnored) this.#reportIgnored(job, thrown);
       outcome = outcomeOf(job, this.#application);
     } catch (error) {
-      outcome = failed(job, toError(error));
+      outcome = failed(job, toError(job.masked(error)));
     }
     job.isFinal = outcome.settlement.outcome !== 'completed';
     // From here on the outcome is final, for the hooks too.
@@ -319,7 +322,7 @@ export class Executor {
     // A cancelled job counts as cancelled even if it cannot be read.
     if (isCancelled(job)) return cancelled(job);
     if (isStoreAway(error)) return releasedForFree(job, AWAY, error);
-    return mayBeKnownElsewhere(error) ? this.#notYet(job, error) : failed(job, toError(error));
+    return mayBeKnownElsewhere(error) ? this.#notYet(job, error) : failed(job, toError(job.masked(error)));
   }
 
   // Never rejects: errors of hooks are reported.

@@ -22,9 +22,11 @@ import type { HeldEntities } from '../payload/entities';
 import { chainedJobOf, type ChainLink } from '../payload/chain';
 import type { Envelope } from '../payload/envelope';
 import { hasFollowers } from '../payload/payload-text';
+import { isSecretive, maskedError, maskingOf } from '../payload/secrets';
 import { readTies, type BatchTie } from '../payload/ties';
 import { uuidv7 } from '../payload/uuid';
-import { tellObservers, type Application, type BatchReference } from '../connections/application';
+import type { Seals } from '../payload/vault';
+import { tellObservers, type Application, type BatchReference, type MaskingJob } from '../connections/application';
 import type { Reservation, Settlement } from '../connections/contract';
 import type { Onward } from '../connections/entries';
 import { START_BATCH } from '../dispatch/batch/send-batch';
@@ -76,7 +78,7 @@ export interface Lease {
 
 let runs = 0;
 
-export class RunningJob extends JobContext implements DenseSetMember {
+export class RunningJob extends JobContext implements DenseSetMember, MaskingJob {
   /** From 1. Identifies the run in this process, across threads. */
   readonly number = (runs = (runs % LARGEST_NUMBER) + 1);
   /** Its place among the runs of its worker. */
@@ -213,10 +215,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
   }
 
   fail(error?: Error | string): void {
-    this.#end({
-      kind: 'failed',
-      error: error === undefined || typeof error === 'string' ? manuallyFailed(error) : toError(error),
-    });
+    const given = error === undefined || typeof error === 'string' ? manuallyFailed(error) : error;
+    this.#end({ kind: 'failed', error: toError(this.masked(given)) });
   }
 
   delete(): void {
@@ -255,7 +255,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
     const said = keptCheckpoints(this.definition);
     if (said === undefined || application === undefined) throw noCheckpoints(name, call);
     const { registry, clock } = application;
-    const settings = { job: this, registry, clock, steps: said.steps };
+    const settings = { job: this, registry, clock, steps: said.steps, seals: this.#seals(application) };
     if (this.isAtOnce) return new Checkpoints(settings);
     const driver = application.driver(this.connectionName);
     const { records } = application.neededOperationsOf(driver);
@@ -268,6 +268,25 @@ export class RunningJob extends JobContext implements DenseSetMember {
     const isOurs = async (): Promise<boolean> =>
       (await driver.renew?.([reservation], application.settings(driver.name).retryAfter))?.[0] !== 'lost';
     return new Checkpoints({ ...settings, store: { records, checkOpen, isOurs, lost } });
+  }
+
+  /** Whether what is kept of it is sealed, also if its class only said so when it was sent. */
+  get isEncrypted(): boolean {
+    return this.definition?.options.encrypted === true || this.envelope?.isSealed === true;
+  }
+
+  /** By the name that it was sent under, which is the same in each attempt. Undefined: nothing is sealed. */
+  #seals({ vault }: Application): Seals | undefined {
+    const { envelope, id } = this;
+    return this.isEncrypted ? vault.for({ name: envelope?.names[0] ?? this.name, id }) : undefined;
+  }
+
+  /** What it threw, or others on its behalf, without data that nobody may see: changes the error itself. */
+  masked(thrown: unknown): unknown {
+    const { application, envelope, definition } = this;
+    if (application === undefined || envelope === undefined || !isSecretive(envelope, definition)) return thrown;
+    const masking = maskingOf(envelope, definition, application.vault);
+    return masking === undefined ? thrown : maskedError(toError(thrown), masking);
   }
 
   /** The links that follow the job, with its own changes. */
@@ -341,8 +360,9 @@ export class RunningJob extends JobContext implements DenseSetMember {
   }
 
   /** Blames an uncaught error on this run. False if that changes nothing any more. `grace`: as for `abort`. */
-  blame(error: Error, grace: Seconds): boolean {
+  blame(given: Error, grace: Seconds): boolean {
     if (this.isFinal || (this.ending ?? this.abortReason ?? this.stray) !== undefined) return false;
+    const error = toError(this.masked(given));
     this.stray = error;
     this.abort(error, grace);
     return true;

@@ -410,8 +410,8 @@ export async function keepEndOf(
 }
 
 /** Undefined if the job goes back to its queue. */
-function endOf({ value }: RunningJob, { settlement, error, cancelReason }: Outcome): JobEnd | undefined {
-  if (settlement.outcome === 'completed') return { kind: 'completed', value };
+function endOf(job: RunningJob, { settlement, error, cancelReason }: Outcome): JobEnd | undefined {
+  if (settlement.outcome === 'completed') return { kind: 'completed', value: job.value, isSealed: job.isEncrypted };
   if (settlement.outcome === 'cancelled') return { kind: 'cancelled', reason: cancelReason };
   return settlement.outcome === 'failed' && error !== undefined ? { kind: 'failed', error } : undefined;
 }

@@ -20,6 +20,7 @@ const LINES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   batches: [[]],
   cancel: [[ID], ['x', 'y']],
   check: [[]],
+  encryption: [[]],
   classes: [[]],
   clear: [['--queue=a,b']],
   completion: [['bash'], ['bash', '--line=onqueue']],

@@ -163,8 +163,8 @@ describe('looking up a job by its id', () => {
 });
 
 describe('the shown payload', () => {
-  const { registry } = watchedApplication().manager;
-  const shown = (text: string) => shownJob(Buffer.from(text), registry);
+  const { manager } = watchedApplication();
+  const shown = (text: string) => shownJob(Buffer.from(text), manager);
 
   it('has everything masked that looks like a secret, however deep it lies', async () => {
     const { main } = given();
@@ -201,7 +201,7 @@ describe('the shown payload', () => {
   });
 
   it('is shown whatever the text is', () => {
-    for (const text of hostileTexts(14, 500)) expect(typeof shownJob(text, registry).name).toBe('string');
+    for (const text of hostileTexts(14, 500)) expect(typeof shownJob(text, manager).name).toBe('string');
   });
 
   it('has the creation time of its id if the id was made by Onqueue', () => {

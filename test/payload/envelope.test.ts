@@ -4,6 +4,7 @@ import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/e
 import { encodePayload } from '../../src/payload/payload-text';
 import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from '../../src/payload/errors';
 import { classesOf, definitionOf } from './classes';
+import { Vault } from '../../src/payload/vault';
 
 class SendEmail {
   constructor(
@@ -28,7 +29,7 @@ const payload = (fields: Record<string, unknown>): Buffer => Buffer.from(JSON.st
 const ours = (data: Record<string, unknown>, more: Record<string, unknown> = {}): Buffer =>
   payload({ job: 'onqueue', data: { commandName: 'SendEmail', command: {}, ...data }, id: 'i', attempts: 0, ...more });
 const decode = (text: Buffer, more: Partial<JobDefinition> = {}): object =>
-  decodeJob(decodeEnvelope(text), definition(more), classes);
+  decodeJob(decodeEnvelope(text), definition(more), classes, new Vault());
 
 describe('the envelope of a class job', () => {
   it('tells everything that does not need the class', () => {
@@ -42,7 +43,6 @@ describe('the envelope of a class job', () => {
       name: 'SendEmail',
       names: ['SendEmail'],
       displayName: 'Mail',
-      version: 3,
       chosen: { tries: 5, backoff: { delays: [10, 60], jitter: 0.1 } },
       middleware: undefined,
     });
@@ -63,9 +63,9 @@ describe('the envelope of a class job', () => {
     const text = ours({ command: { to: ['ada'], at: [null] }, types: { '/at/0': 'undefined' } });
     const envelope = decodeEnvelope(text);
 
-    const first = decodeJob(envelope, definition(), classes) as unknown as { to: string[]; at: unknown[] };
+    const first = decodeJob(envelope, definition(), classes, new Vault()) as unknown as { to: string[]; at: unknown[] };
     first.to.push('bo');
-    const second = decodeJob(envelope, definition(), classes);
+    const second = decodeJob(envelope, definition(), classes, new Vault());
 
     expect({ ...second }).toEqual({ to: ['ada'], at: [undefined] });
     expect(envelope.fields).toEqual(JSON.parse(text.toString()));
@@ -143,8 +143,8 @@ describe('middleware of the dispatch', () => {
     });
     const envelope = decodeEnvelope(Buffer.from(text));
 
-    const [first] = decodeMiddleware(envelope, classes);
-    const [second] = decodeMiddleware(envelope, classes);
+    const [first] = decodeMiddleware(envelope, classes, new Vault());
+    const [second] = decodeMiddleware(envelope, classes, new Vault());
 
     expect(envelope.middleware).toBeDefined();
     expect(first).toEqual(new RateLimited());
@@ -154,7 +154,7 @@ describe('middleware of the dispatch', () => {
   });
 
   it('is an empty list if there is none', () => {
-    expect(decodeMiddleware(decodeEnvelope(ours({})), classes)).toEqual([]);
+    expect(decodeMiddleware(decodeEnvelope(ours({})), classes, new Vault())).toEqual([]);
   });
 
   it.each([
@@ -164,13 +164,13 @@ describe('middleware of the dispatch', () => {
   ])('is refused if it is %j', (middleware, pointer) => {
     const envelope = decodeEnvelope(ours({}, { middleware }));
 
-    expect(() => decodeMiddleware(envelope, classes)).toThrow(pointer);
+    expect(() => decodeMiddleware(envelope, classes, new Vault())).toThrow(pointer);
   });
 
   it('is refused if its class is not registered here, as another worker may know it', () => {
     const envelope = decodeEnvelope(ours({}, { middleware: { command: [{}], types: { '/0': 'class:Gone' } } }));
 
-    expect(() => decodeMiddleware(envelope, classes)).toThrow(UnknownClassError);
+    expect(() => decodeMiddleware(envelope, classes, new Vault())).toThrow(UnknownClassError);
   });
 });
 

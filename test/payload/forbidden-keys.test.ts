@@ -4,6 +4,7 @@ import { InvalidPayloadError, UnserializableValueError } from '../../src/payload
 import { encodePayload, encodeStringJob } from '../../src/payload/payload-text';
 import * as fc from '../support/properties';
 import { classesOf, definitionOf } from './classes';
+import { Vault } from '../../src/payload/vault';
 
 class Part {
   note?: unknown;
@@ -36,8 +37,8 @@ const classes = classesOf(new Map(KNOWN.map((known) => [known.name, known])));
 
 function read(text: string, definition = definitionOf(Plain)): object {
   const envelope = decodeEnvelope(Buffer.from(text));
-  decodeMiddleware(envelope, classes);
-  return decodeJob(envelope, definition, classes);
+  decodeMiddleware(envelope, classes, new Vault());
+  return decodeJob(envelope, definition, classes, new Vault());
 }
 
 function send(job: object, more: { extra?: Readonly<Record<string, unknown>>; middleware?: readonly unknown[] } = {}) {

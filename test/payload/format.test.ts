@@ -8,6 +8,7 @@ import { BUILT_INS } from '../../src/payload/built-ins';
 import { chainedJobOf, readCarried, type ChainLink } from '../../src/payload/chain';
 import { encodePayload } from '../../src/payload/payload-text';
 import { classesOf, definitionOf } from './classes';
+import { Vault } from '../../src/payload/vault';
 
 const page = readFileSync(join(__dirname, '../../docs/format.md'), 'utf8');
 
@@ -39,8 +40,8 @@ describe('docs/format.md', () => {
   it.each([...blocks, ...commands])('shows payloads that can be read: %s', (text) => {
     const envelope = decodeEnvelope(Buffer.from(text));
 
-    expect(decodeJob(envelope, definition(envelope.name), classes)).toBeInstanceOf(AnyJob);
-    expect(decodeMiddleware(envelope, classes)).toEqual(expect.any(Array));
+    expect(decodeJob(envelope, definition(envelope.name), classes, new Vault())).toBeInstanceOf(AnyJob);
+    expect(decodeMiddleware(envelope, classes, new Vault())).toEqual(expect.any(Array));
     expect(readCounters(Buffer.from(text))).toBeDefined();
   });
 

@@ -3,6 +3,7 @@ import { encodeValue } from '../../src/payload/encoder';
 import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
 import { InvalidPayloadError, UnknownClassError } from '../../src/payload/errors';
 import { classesOf, definitionOf } from './classes';
+import { Vault } from '../../src/payload/vault';
 
 class SendEmail {
   handle(): void {}
@@ -25,8 +26,8 @@ const definition = definitionOf(SendEmail);
 /** What a worker does with a payload before it runs the job. */
 function read(text: string): object {
   const envelope = decodeEnvelope(Buffer.from(text));
-  const job = decodeJob(envelope, definition, classes);
-  decodeMiddleware(envelope, classes);
+  const job = decodeJob(envelope, definition, classes, new Vault());
+  decodeMiddleware(envelope, classes, new Vault());
   return job;
 }
 

@@ -3,6 +3,7 @@ import { decodeEnvelope, decodeJob, type Envelope } from '../../src/payload/enve
 import { encodePayload } from '../../src/payload/payload-text';
 import { InvalidPayloadError } from '../../src/payload/errors';
 import { classesOf, definitionOf } from './classes';
+import { Vault } from '../../src/payload/vault';
 
 class SendEmail {
   declare to: string;
@@ -48,7 +49,7 @@ const WRITTEN_BY: readonly (readonly [version: string, text: string])[] = [
 
 const decoded = (text: string): [Envelope, SendEmail] => {
   const envelope = decodeEnvelope(Buffer.from(text));
-  return [envelope, decodeJob(envelope, definition, classes) as SendEmail];
+  return [envelope, decodeJob(envelope, definition, classes, new Vault()) as SendEmail];
 };
 
 describe('a string job of Laravel', () => {

@@ -4,6 +4,7 @@ import { decodeEnvelope, decodeJob } from '../../src/payload/envelope';
 import { InvalidPayloadError, UnserializableValueError } from '../../src/payload/errors';
 import * as fc from '../support/properties';
 import { classesOf, definitionOf } from './classes';
+import { Vault } from '../../src/payload/vault';
 
 class Holder {
   handle(): void {}
@@ -20,7 +21,7 @@ const definition = definitionOf(Holder);
 
 function read(command: unknown, types: object): object {
   const text = JSON.stringify({ job: 'onqueue', data: { commandName: 'Holder', command, types } });
-  return decodeJob(decodeEnvelope(Buffer.from(text)), definition, classes);
+  return decodeJob(decodeEnvelope(Buffer.from(text)), definition, classes, new Vault());
 }
 
 /** Sends a value through a payload and back. */
@@ -116,7 +117,9 @@ describe('a value that would take long to read', () => {
     const mapped = { ...definition, name: 'Mapped', target: Mapped };
     const payload = JSON.stringify({ job: 'Mapped', data: many });
 
-    expect(() => decodeJob(decodeEnvelope(Buffer.from(payload)), mapped, classes)).toThrow(InvalidPayloadError);
+    expect(() => decodeJob(decodeEnvelope(Buffer.from(payload)), mapped, classes, new Vault())).toThrow(
+      InvalidPayloadError,
+    );
     expect(() => encodeInstance(Object.assign(new Mapped(), many), classes, 'Mapped')).toThrow(
       'Mapped is an object with more than 10000 properties that class-transformer goes through',
     );

@@ -5,6 +5,7 @@ import { JobRegistry, type JobDefinition } from '../../src/job/registry';
 import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
 import { encodePayload } from '../../src/payload/payload-text';
 import { PayloadVersionError } from '../../src/payload/errors';
+import { Vault } from '../../src/payload/vault';
 
 class Charge extends RunnableJob {
   cents: unknown = 500;
@@ -46,8 +47,8 @@ function application(charge: Declared = {}) {
   return {
     write: (job: Order, middleware: readonly unknown[] = []) =>
       encodePayload({ definition: order, job, chosen: {}, id: 'i', middleware, classes: registry }),
-    read: (text: string) => decodeJob(decodeEnvelope(Buffer.from(text)), order, registry) as Order,
-    middlewareOf: (text: string) => decodeMiddleware(decodeEnvelope(Buffer.from(text)), registry),
+    read: (text: string) => decodeJob(decodeEnvelope(Buffer.from(text)), order, registry, new Vault()) as Order,
+    middlewareOf: (text: string) => decodeMiddleware(decodeEnvelope(Buffer.from(text)), registry, new Vault()),
   };
 }
 

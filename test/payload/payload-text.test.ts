@@ -7,6 +7,7 @@ import { UnserializableValueError } from '../../src/payload/errors';
 import { differences } from './exactly';
 import { anyFields } from './values';
 import { classesOf, definitionOf } from './classes';
+import { Vault } from '../../src/payload/vault';
 
 class ProcessPodcast {
   podcastId = 42;
@@ -118,7 +119,7 @@ describe('the payload of a job class', () => {
         const text = encode({ job, definition: { ...definition, name: `${name}\ud800` } });
 
         expect(text.isWellFormed()).toBe(true);
-        const back = decodeJob(decodeEnvelope(Buffer.from(text)), definition, classes);
+        const back = decodeJob(decodeEnvelope(Buffer.from(text)), definition, classes, new Vault());
         expect(differences(back, job)).toEqual([]);
       }),
       { numRuns: 80 },
@@ -147,7 +148,7 @@ describe('the payload of a string job', () => {
     );
 
     expect(envelope).toMatchObject({ kind: 'string', name: 'ProcessPodcast', id: 'i', chosen: {} });
-    expect(decodeJob(envelope, definition, classes)).toMatchObject({ podcastId: 7 });
+    expect(decodeJob(envelope, definition, classes, new Vault())).toMatchObject({ podcastId: 7 });
   });
 
   it('has null for missing data', () => {

@@ -1,10 +1,11 @@
 /** Checks a whole configuration at once: reports every mistake with its path, what was expected and what may be meant. */
 import { isSuspiciouslyManySeconds } from '../../job/duration';
-import { nearest, kindOf } from '../../base/text';
+import { nearest, kindOf, oneLine } from '../../base/text';
 import type { JobRegistry } from '../../job/registry';
 import { driverNamed, type Keys } from '../../connections/driver';
 import { CONFIGURATION_KEYS, problemsOf, STORE_KEYS } from './configuration';
 import { isRecord } from '../../payload/values';
+import { KEY_BYTES, KEY_NAME, keyIn } from '../../payload/vault';
 import type { Mistake } from '../errors';
 import { MEANT_IN_CONFIGURATION, MEANT_IN_CONNECTION } from '../../job/foreign-words';
 
@@ -48,6 +49,7 @@ function* mistakesIn(configuration: unknown, { drivers, registry }: KnownParts):
   if (isRecord(failed)) yield* referenceMistakes('failed.connection', failed['connection'], connections);
   else yield* referenceMistakes('failed', failed, connections);
   yield* referenceMistakes('operations', operations, connections);
+  yield* encryptionMistakes(configuration['encryption']);
   const names = Object.keys(connections);
   if (configuration['default'] === undefined && names.length > 1) {
     const problem = `missing; with several connections, name one of them: ${names.join(', ')}`;
@@ -57,6 +59,36 @@ function* mistakesIn(configuration: unknown, { drivers, registry }: KnownParts):
     const problem = jobProblem(job, registry);
     if (problem !== undefined) yield { path: `jobs[${index}]`, problem };
   }
+}
+
+// Never shows a key.
+function* encryptionMistakes(given: unknown): Mistakes {
+  if (!isRecord(given)) return;
+  const stray = Object.keys(given).find((key) => key !== 'use' && key !== 'keys');
+  if (stray !== undefined) yield { path: `encryption.${stray}`, problem: 'not an option; give { use, keys }' };
+  const { use, keys } = given;
+  if (!isRecord(keys) || Object.keys(keys).length === 0) {
+    yield { path: 'encryption.keys', problem: "expected keys by name, such as { '2026-11': process.env.KEY }" };
+    return;
+  }
+  const names = Object.keys(keys);
+  for (const [name, key] of Object.entries(keys)) {
+    const problem = KEY_NAME.test(name) ? keyProblem(key) : 'a key is called by up to 64 letters, digits, - and _';
+    if (problem !== undefined) yield { path: `encryption.keys['${oneLine(name, 64)}']`, problem };
+  }
+  if (typeof use === 'string' && names.includes(use)) return;
+  const meant = typeof use === 'string' ? nearest(use, names) : [];
+  const remedy = meant.length > 0 ? `did you mean ${listed(meant)}?` : `there are ${names.join(', ')}`;
+  const said = typeof use === 'string' ? `'${oneLine(use, 64)}' is none of the keys` : 'expected the name of a key';
+  yield { path: 'encryption.use', problem: `${said}; ${remedy}` };
+}
+
+function keyProblem(key: unknown): string | undefined {
+  const remedy = 'openssl rand -base64 32 makes one';
+  if (key === undefined) return `undefined. Is an environment variable not set? ${remedy}`;
+  const bytes = typeof key === 'string' ? keyIn(key) : undefined;
+  if (bytes === undefined) return `is no text in base64; ${remedy}`;
+  return bytes.length === KEY_BYTES ? undefined : `has ${bytes.length} bytes; give ${KEY_BYTES}, in base64`;
 }
 
 function* connectionMistakes(name: string, config: unknown, drivers: readonly string[]): Mistakes {

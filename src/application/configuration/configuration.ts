@@ -10,6 +10,7 @@ import type { Class } from '../../base/class';
 import type { Logger } from '../../base/logger';
 import type { ConnectionConfig, Size, CommonConfig, StoreConfig, Check, Keys, KeysOf } from '../../connections/driver';
 import type { EntityAdapter } from '../../payload/entities';
+import type { EncryptionConfig } from '../../payload/vault';
 import type { HistoryConfig } from '../../connections/application';
 import * as value from './configuration-values';
 import { isRecord } from '../../payload/values';
@@ -67,6 +68,11 @@ export interface Configuration<
   readonly container?: Container | undefined;
   /** How entities are loaded that jobs carry: adapters from `onqueue/entities`, or your own. Default: none. */
   readonly entities?: readonly EntityAdapter[] | undefined;
+  /**
+   * The keys for jobs with `encrypted: true`: `{ use: '2026-11', keys: { '2026-11': process.env.KEY } }`, 32 bytes each, in base64. `use`
+   * seals; the others still open: see [secrets](secrets.md). Default: none, and such jobs are refused.
+   */
+  readonly encryption?: EncryptionConfig | undefined;
   /** A logger in pino's shape: `debug`, `info`, `warn`, `error`. Default: lines on standard error; none under Jest. */
   readonly logger?: Logger | undefined;
   /**
@@ -169,6 +175,7 @@ export const CONFIGURATION_KEYS: KeysOf<Configuration> = {
   jobs: { check: value.array },
   container: { check: value.withMethods('a container', 'resolve') },
   entities: { check: entities },
+  encryption: { check: value.object },
   logger: { check: value.withMethods('a logger', 'debug', 'info', 'warn', 'error') },
   close: { check: value.callback },
 };

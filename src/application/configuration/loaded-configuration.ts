@@ -13,12 +13,14 @@ import { registry } from '../../job/registry';
 import { join } from 'node:path';
 import type { Seconds } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
-import { isPlain } from '../../payload/values';
+import { isPlain, isRecord } from '../../payload/values';
+import { Vault } from '../../payload/vault';
 import { classOf } from '../../base/class';
 
 /** With the configured connections, or the implicit one. */
 export interface LoadedConfiguration extends ImplicitStore {
   readonly configuration: Configuration;
+  readonly vault: Vault;
   readonly settings: ReadonlyMap<string, ConnectionSettings>;
   readonly defaultConnection: string;
   /** The project's folder. */
@@ -147,6 +149,8 @@ function loadedConfiguration(sources: ConfigurationSources, found: FoundConfigur
   const root = projectFolder(sources.folder);
   // Before anything about the configuration is logged.
   learnSecrets(found.configuration);
+  const { keys } = (found.configuration as Partial<Configuration> | undefined)?.encryption ?? {};
+  learnSecrets({ secret: isRecord(keys) ? Object.values(keys) : [] });
   const warnings = checked(found.configuration, source, sources);
   const configuration = found.configuration as Configuration;
   const { connections = {}, logger = sources.logger } = configuration;
@@ -158,6 +162,7 @@ function loadedConfiguration(sources: ConfigurationSources, found: FoundConfigur
   return {
     ...store,
     configuration,
+    vault: new Vault(configuration.encryption),
     settings: allSettings(store.connections, configuration.maxPayload),
     // The check made sure that one is named if there are several.
     defaultConnection: configuration.default ?? Object.keys(store.connections)[0] ?? '',

@@ -19,8 +19,14 @@ export const check = defineCommand({
   async run(call) {
     const { output, session } = call;
     // Loaded here, because no other command looks into containers.
-    const { diagnoseConnections, diagnoseJobs, diagnoseSchedules, diagnoseSource, diagnoseVersions } =
-      require('../diagnosis') as typeof import('../diagnosis');
+    const {
+      diagnoseConnections,
+      diagnoseEncryption,
+      diagnoseJobs,
+      diagnoseSchedules,
+      diagnoseSource,
+      diagnoseVersions,
+    } = require('../diagnosis') as typeof import('../diagnosis');
     const folder = projectFolder(session.surroundings.folder);
     const found = diagnoseVersions(folder);
     const manager = await opened(call, found);
@@ -32,6 +38,7 @@ export const check = defineCommand({
         ...(await diagnoseConnections(manager, session.surroundings.environment['NODE_ENV'] === 'production')),
         ...diagnoseJobs(manager),
         ...(await diagnoseSchedules(manager)),
+        ...(await diagnoseEncryption(manager)),
       );
     }
     output.result(found);

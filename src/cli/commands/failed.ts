@@ -3,9 +3,10 @@ import { ambiguousFailedJob, failedJobsOutOfReach } from '../../application/fail
 import type { FailedFilter, FailedJob } from '../../application/failed/failed-filter';
 import type { QueueManager } from '../../application/queue-manager';
 import type { ChainedJob } from '../../job/job-context';
+import { maskedPayload } from '../../operations/listed-job';
 import { type Call, defineCommand } from '../command';
 import { errorText, invalidOption } from '../errors';
-import { type Flag, type Given, LIMIT, LISTED, on, type ProjectFlags, text, time } from '../flags';
+import { type Flag, type Given, LIMIT, LISTED, on, type ProjectFlags, reveal, text, time } from '../flags';
 import { openKeeping } from '../named-queues';
 import { type Cell, counted, momentText, type Output } from '../output';
 import { fromLeft, showingProgress } from '../progress';
@@ -37,11 +38,13 @@ export const failed = defineCommand({
     ["onqueue failed --json | jq -r '.[].id'", 'for a program'],
   ],
   words: ['[id]', 'show everything about this job'],
-  flags: { ...FILTER_FLAGS, limit: LIMIT },
+  flags: { ...FILTER_FLAGS, limit: LIMIT, reveal: reveal() },
   run(call) {
     const [id] = call.words;
+    const { limit, reveal: isRevealed = false } = call.flags;
     if (id !== undefined) checkPlace(call);
-    return id === undefined ? list(call, call.flags.limit) : show(call, id);
+    else if (isRevealed) call.refuse('give --reveal together with the id of one job.');
+    return id === undefined ? list(call, limit) : show(call, id, isRevealed);
   },
 });
 
@@ -60,10 +63,11 @@ async function list(call: Call<FailedFlags>, limit = LISTED): Promise<void> {
 /** How many links of a chain are named. */
 const MOST_NAMED = 10;
 
-async function show(call: Call<FailedFlags>, id: string): Promise<void> {
+async function show(call: Call<FailedFlags>, id: string, isRevealed: boolean): Promise<void> {
   const manager = await openKeeping(call);
-  const job = await manager.failed.get(id, call.flags);
-  if (job === undefined) return call.fail(`There is no failed job '${id}'. onqueue failed lists them.`);
+  const found = await manager.failed.get(id, call.flags);
+  if (found === undefined) return call.fail(`There is no failed job '${id}'. onqueue failed lists them.`);
+  const job = isRevealed ? await revealed(manager, found) : masked(manager, found);
   const { name, connection, queue, attempts, failedAt, payload, exception, chain, cause, batch } = job;
   call.output.result(job);
   call.output.facts([
@@ -76,6 +80,17 @@ async function show(call: Call<FailedFlags>, id: string): Promise<void> {
     ['Chain', chain.length > 0 ? followersText(chain) : undefined],
   ]);
   call.output.line(`Payload     ${payload}\n\n${exception}`);
+}
+
+/** As it is shown: people see it, and what it is copied into. */
+function masked({ registry }: QueueManager, job: FailedJob): FailedJob {
+  return { ...job, payload: maskedPayload(job.payload, registry.find(job.name)?.options.sensitive) };
+}
+
+async function revealed(manager: QueueManager, job: FailedJob): Promise<FailedJob> {
+  const { id, connection, queue } = job;
+  const { payload } = await manager.connection(connection).find(id, { queue, reveal: true });
+  return { ...job, payload: typeof payload === 'string' ? payload : JSON.stringify(payload) };
 }
 
 function followersText(chain: readonly ChainedJob[]): string {
@@ -208,15 +223,16 @@ function checkPlace(call: Call<FailedFlags>): void {
 }
 
 /** The matching jobs, newest first. Names connections that cannot be reached. */
-function chosenJobs(
+async function chosenJobs(
   call: Call,
-  { failed }: QueueManager,
+  manager: QueueManager,
   filter: FailedFilter | undefined,
   places: Places,
 ): Promise<readonly FailedJob[]> {
   const unreachable = (name: string, { message }: Error): void =>
     call.fail(`The failed jobs of ${name} are missing here: ${message}`);
-  return failed.list({ ...filter, ...places, unreachable });
+  const jobs = await manager.failed.list({ ...filter, ...places, unreachable });
+  return jobs.map((job) => masked(manager, job));
 }
 
 /** What a command does with failed jobs. */
@@ -245,7 +261,8 @@ export async function actOnFailed(
   if (flags.dryRun === true) {
     if (ids.length === 0) return tellChosen(call, manager, filterOf(flags), places);
     const { found: jobs, unknown } = await reach(call, ids, action, (id) => manager.failed.get(id, flags));
-    return tellJobs(call, jobs, jobs.length, unknown);
+    const shown = jobs.map((job) => masked(manager, job));
+    return tellJobs(call, shown, shown.length, unknown);
   }
   const { found, unknown } = await reach(call, ids, action, (id) => action.one(id));
   const count = ids.length === 0 ? await action.all() : found.length;

@@ -6,7 +6,7 @@ import type { Attempt, SourceLines } from '../../operations/history/attempt';
 import { CHOSEN_FIELDS } from '../../payload/payload-text';
 import { isRecord } from '../../payload/values';
 import { defineCommand } from '../command';
-import { CONNECTION, text } from '../flags';
+import { CONNECTION, reveal, text } from '../flags';
 import { openConnection } from '../named-queues';
 import { agoText, momentText } from '../output';
 
@@ -14,17 +14,19 @@ export const inspect = defineCommand({
   name: 'inspect',
   summary: 'show everything about one job',
   description:
-    'Shows its state, its error, its payload without secrets, the outcomes of its attempts, and what can be done with it. ' +
+    'Shows its state, its error, its payload with secrets masked, the outcomes of its attempts, and what can be done with it. ' +
     'The exit code is 1 if nothing is known about it.',
   examples: [
     ['onqueue inspect 0193a6c1-…', 'a job of the default connection'],
     ['onqueue inspect 0193a6c1-… --queue=mail', 'finds it even among very many waiting jobs'],
+    ['onqueue inspect 0193a6c1-… --reveal', 'with encrypted and sensitive data in the clear'],
     ['onqueue inspect 0193a6c1-… --json', 'for a program'],
   ],
   words: ['<id>', 'the id, as returned by dispatch and shown in log lines'],
   flags: {
     queue: text('<name>', 'its queue (default: searches all queues of the connection)'),
     connection: CONNECTION,
+    reveal: reveal(),
   },
   async run(call) {
     const { flags, output, session } = call;

@@ -10,6 +10,7 @@ import {
   HANDLER,
   HANDLER_WITH_FOLLOWERS,
   OCCURRENCE_FIELD,
+  SENSITIVE,
   TIES,
 } from '../../payload/payload-text';
 import { READY_AT } from '../../payload/uuid';
@@ -30,6 +31,7 @@ export const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
   RETRY_MARK,
   READY_AT,
   OCCURRENCE_FIELD,
+  SENSITIVE,
   BATCH_FIELD,
   ...CHAIN_FIELDS,
   ...CHOSEN_FIELDS,
