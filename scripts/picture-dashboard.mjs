@@ -13,6 +13,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const require = createRequire(import.meta.url);
 require('../test/support/register-typescript.cjs');
 const { startBrowser } = require('../test/support/browser.ts');
+const { reserveFrom } = require('../test/support/exchange.ts');
 const { served } = require('../test/dashboard/kit/served.ts');
 const { putPastFigures } = require('../test/dashboard/kit/past-figures.ts');
 const { Shop } = require('../test/dashboard/kit/shop.ts');
@@ -73,7 +74,7 @@ async function fillQueues() {
   for (const [queue, { count, running, oldest }] of Object.entries(BUSY)) {
     await shop.until(oldest);
     for (let place = 0; place < count; place += 1) await shop.send(make[queue](place));
-    if (running > 0) await shop.driver.reserve({ queues: [queue], limit: running, lease: 3600 });
+    if (running > 0) await reserveFrom(shop.driver, { queues: [queue], limit: running, lease: 3600 });
   }
   for (const minutes of [45, 90, 600]) await shop.bus.dispatch(make.mail(minutes)).delay(`${minutes}m`);
 }

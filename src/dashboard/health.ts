@@ -25,14 +25,40 @@ export const SILENT: Seconds = 10;
 /** Leases are renewed by the event loop, so it must not be late. */
 export const SLOW_LOOP: Milliseconds = 1000;
 
-export function findingsIn(snapshot: Snapshot): readonly Finding[] {
+/** @param needsWorkers its jobs run only in workers */
+export function findingsIn(snapshot: Snapshot, needsWorkers: boolean): readonly Finding[] {
   const { connection, queues, workers } = snapshot;
   const own = workers?.filter((worker) => worker.connection === connection);
-  return [
-    ...queues.flatMap((queue) => queueFindings(connection, queue, own)),
-    ...failedFindings(connection, queues),
+  const found = [
+    ...(needsWorkers && own?.length === 0 && queues.every(({ ready }) => ready === 0) ? [noWorker(connection)] : []),
     ...(own ?? []).flatMap(workerFindings),
-  ].toSorted((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'));
+    ...queues.flatMap((queue) => queueFindings(connection, queue, own)),
+    ...failureFindings(connection, queues),
+    ...failedFindings(connection, queues),
+  ];
+  return found.toSorted((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'));
+}
+
+/** Nothing waits yet, but nothing would run either. */
+function noWorker(connection: string): Finding {
+  const command = html`<code>npx onqueue work ${connection}</code>`;
+  return warn(html`No worker runs on <bdi>${connection}</bdi>. Start one with ${command}.`);
+}
+
+/** For all queues together: many that fail must not hide a worker that is silent. */
+function failureFindings(connection: string, queues: readonly QueueSnapshot[]): readonly Finding[] {
+  const failing = queues.filter(({ failures = 0 }) => failures > 0);
+  if (failing.length === 0) return [];
+  const count = failing.reduce((sum, { failures = 0 }) => sum + failures, 0);
+  const named = failing
+    .slice(0, 3)
+    .map(({ queue }, place) => html`${place > 0 && ', '}${queueLink({ connection, queue })}`);
+  const rest = failing.length - 3;
+  return [
+    bad(
+      html`${counted(count, 'failure')} in the last five minutes, in ${named}${rest > 0 && ` and ${counted(rest, 'more queue')}`}.`,
+    ),
+  ];
 }
 
 export function scheduleFindings(schedules: readonly ScheduleListing[]): readonly Finding[] {
@@ -77,7 +103,7 @@ function failedFindings(connection: string, queues: readonly QueueSnapshot[]): r
 
 function queueFindings(
   connection: string,
-  { queue, ready, oldestWait = 0, failures = 0, isPaused }: QueueSnapshot,
+  { queue, ready, oldestWait = 0, isPaused }: QueueSnapshot,
   workers: readonly RunningWorker[] | undefined,
 ): readonly Finding[] {
   const name = queueLink({ connection, queue });
@@ -93,10 +119,6 @@ function queueFindings(
   else if (oldestWait >= LATE && !isPaused) {
     const tell = oldestWait >= VERY_LATE ? bad : warn;
     found.push(tell(html`${waits}, the oldest for ${secondsText(oldestWait)}.`));
-  }
-  if (failures > 0) {
-    const failed = html`<a href="${address('failed', { connection, queue })}">${counted(failures, 'failure')}</a>`;
-    found.push(bad(html`${failed} in ${name} in the last five minutes.`));
   }
   return found;
 }

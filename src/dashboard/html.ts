@@ -14,6 +14,16 @@ export class Html {
   static of(parts: readonly string[], values: readonly Shown[]): Html {
     return new Html(parts.map((part, place) => part + (place < values.length ? markup(values[place]) : '')).join(''));
   }
+
+  /** The row of a table with the heading of each cell at it, for narrow screens, which show rows as cards. */
+  static withHeadings(row: Html, headings: readonly string[]): Html {
+    let place = 0;
+    const labelled = (tag: string): string => {
+      const heading = headings[place++] ?? '';
+      return heading === '' ? tag : `${tag.slice(0, -1)} data-label="${markup(heading)}">`;
+    };
+    return new Html(row.text.replaceAll(/<t[dh](?:\s[^>]*)?>/g, labelled));
+  }
 }
 
 /** The template tag of all markup. Attributes must be in double quotes. */

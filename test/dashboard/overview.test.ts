@@ -27,13 +27,50 @@ describe('the overview', () => {
     const [, health = ''] = /<section id="health"[^>]*>(.*?)<\/section>/s.exec(text) ?? [];
     expect(health).toMatch(/<li class="bad">.*accounts.*, but no worker works on it/);
     // The number depends on the position of the clock within its minute, because figures are by the minute.
-    const [, failures] = /(\d+) failures?<\/a> in [^.]*mail[^.]* in the last five minutes\./.exec(health) ?? [];
+    const [, failures] = /(\d+) failures? in the last five minutes, in [^.]*>mail</.exec(health) ?? [];
     expect(Number(failures)).toBeGreaterThan(0);
-    expect(text).toMatch(
-      new RegExp(`queue=mail[^]*<span class="bad" title="Failures in the last five[^"]*">${failures} in 5 min</span>`),
-    );
+    expect(text).toMatch(/queue=mail[^]*<span class="bad" title="Failures in the last five[^"]*">\d+ in 5 min<\/span>/);
     expect(health).toMatch(/worker-2\.shop\.internal.* has been silent for 30 s/);
     expect(health.indexOf('class="bad"')).toBeLessThan(health.indexOf('class="warn"'));
+  });
+
+  it('says why jobs failed within the hour, grouped by error, with the way to their stacks and to a retry', async () => {
+    const { manager, clock } = testApplication();
+    await addManyJobs(manager, 'mail', { failed: 3 });
+    await clock.advance('20m');
+    await addManyJobs(manager, 'sync', { failed: 2 });
+    await using panel = await served(manager);
+
+    const [, recent = ''] = /<section id="failures"[^>]*>(.*?)<\/section>/s.exec((await panel.get('')).text) ?? [];
+    expect(recent).toMatch(/Why jobs failed <span class="soft">5 jobs in the last hour/);
+    expect(recent).toMatch(/<strong class="bad">2<\/strong><\/td>\s*<td class="number"[^>]*><strong>5</);
+    expect(recent).toMatch(/<a href="failed\?name=\w+&amp;group=/);
+    expect(recent).toMatch(/first <time [^>]*>20 min ago/);
+    expect(recent).toContain('action="retry-failed"');
+
+    await clock.advance('61m');
+    expect((await panel.get('')).text).not.toContain('Why jobs failed');
+  });
+
+  it('shows a silent worker above any number of failures, and all problems to whoever asks', async () => {
+    const { manager } = testApplication();
+    for (const queue of 'abcdefghij') await manager.connection().push(new NotifyTeam('ops', 'tick'), queue);
+    await using panel = await served(manager);
+
+    const { text } = await panel.get('');
+
+    expect(text.match(/, but no worker works on it/g)).toHaveLength(10);
+    expect(text).toContain('<summary>and 2 more problems</summary>');
+  });
+
+  it('says that no worker runs, and how to start one, also if nothing waits', async () => {
+    const { manager } = testApplication();
+    await using panel = await served(manager);
+
+    const { text } = await panel.get('');
+
+    expect(text).toMatch(/No worker runs on <bdi>memory<\/bdi>\. Start one with <code>npx onqueue work memory<\/code>/);
+    expect(text).not.toContain('All is well');
   });
 
   it('shows all queues, whatever their names', async () => {
@@ -80,7 +117,7 @@ describe('the overview', () => {
   it('shows the counted failed jobs even if the figures do not contain them yet', async () => {
     const { manager } = testApplication();
     await using panel = await served(manager);
-    expect((await panel.get('')).text).toContain('>No failures in the last five minutes, no failed jobs,');
+    expect((await panel.get('')).text).not.toMatch(/failed jobs<\/a>|Why jobs failed/);
 
     await addManyJobs(manager, 'mail', { failed: 12 });
     await using later = await served(manager);

@@ -27,13 +27,17 @@
   const ahead = Date.now() - Number(main?.dataset.now ?? Date.now());
   const now = () => Date.now() - ahead;
 
+  const HOUR = { hour: '2-digit', minute: '2-digit' };
+  const DATE = { day: 'numeric', month: 'short' };
+  const CLOCKS = { time: HOUR, day: { weekday: 'short', ...HOUR }, date: DATE, minute: { ...DATE, ...HOUR } };
+
   // Shows moments in the viewer's time zone.
   const localise = (root) => {
     for (const time of root.querySelectorAll('time')) {
       const at = new Date(time.dateTime);
       time.title = at.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'long' });
-      if ('clock' in time.dataset)
-        time.textContent = at.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+      const { clock } = time.dataset;
+      if (clock) time.textContent = at.toLocaleString(undefined, CLOCKS[clock]);
     }
   };
 
@@ -78,7 +82,7 @@
     if (document.hidden) return;
     for (const time of main.querySelectorAll('time:not([data-clock])')) {
       const text = ageText(Date.parse(time.dateTime));
-      if (time.textContent !== text) time.firstChild ? (time.firstChild.data = text) : (time.textContent = text);
+      if (time.textContent !== text) time.textContent = text;
     }
     const text = `Updated ${ageText(updatedAt)}`;
     if (updated.textContent !== text) updated.textContent = text;

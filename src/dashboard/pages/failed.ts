@@ -1,13 +1,11 @@
 /** What has failed and why: grouped by error, and one by one; read in bounded steps, as the address or a form chooses. */
-import { commonText, type FailedFilter, type FailedJob, matching } from '../../application/failed/failed-filter';
-import { groupsOf } from '../../base/collections';
-import { redact } from '../../base/redact';
+import { type FailedFilter, type FailedJob, matching } from '../../application/failed/failed-filter';
 import { address } from '../addresses';
+import { type ErrorGroup, errorGroups, type FailedLook, groupButtons, lookAtFailed, queuesOfGroup } from '../failures';
 import { html, type Html } from '../html';
 import { failureButtons, hiddenFields, jobLink, queueLink } from '../parts/links';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { counted, errorLine, moment, numberText } from '../parts/text';
-import { Budget } from '../readings';
 import type { Page, PageContext } from '../view';
 
 /** Jobs of one page. */
@@ -45,7 +43,7 @@ export const failed: Page = async (context) => {
       lookedAt: look.jobs.length,
       isCut: look.isCut,
       away: look.away,
-      groups: groups.map(({ newest, oldest, ...group }) => ({
+      groups: groups.map(({ newest, oldest, moments: _moments, ...group }) => ({
         ...group,
         newestId: newest.id,
         newestAt: newest.failedAt,
@@ -124,18 +122,13 @@ function further({ choice, look, from }: Found): Html | undefined {
 }
 
 function groupRow(group: ErrorGroup, choice: FailedChoice, context: PageContext): Html {
-  const { name, error, queues, count, newest, oldest } = group;
-  const own = { ...choice, name, group: error };
-  const about = { fields: { ...own, all: 'yes' }, subject: `${name}: ${error}` };
-  const [retry, forget] = failureButtons('failed', about, context);
+  const { name, error, count, newest, oldest } = group;
   const since = moment(newest.failedAt, context.now);
-  // A group that a form cannot describe must have no buttons: the form would choose other jobs too.
-  const canBeMeant = error !== '' && name !== '' && name === name.trim();
   return html`<tr data-key="${JSON.stringify([name, error])}"><td class="number"><strong>${numberText(count)}</strong></td>
-<th scope="row"><a href="${address('failed', own)}"><bdi>${name}</bdi></a><br><span class="soft">${queues.slice(0, 3).map((queue, place) => html`${place > 0 && ', '}<bdi>${queue}</bdi>`)}${queues.length > 3 && html` and ${counted(queues.length - 3, 'more queue')}`}</span></th>
+<th scope="row"><a href="${address('failed', { ...choice, name, group: error })}"><bdi>${name}</bdi></a><br><span class="soft">${queuesOfGroup(group)}</span></th>
 <td class="message"><bdi>${errorLine(newest.exception)}</bdi></td>
 <td class="when">${count === 1 ? since : html`${since}<br><span class="soft">first ${moment(oldest.failedAt, context.now)}</span>`}</td>
-<td class="actions">${canBeMeant && [retry, ' ', forget]}</td></tr>`;
+<td class="actions">${groupButtons(group, choice, context)}</td></tr>`;
 }
 
 /** The form of the ticked boxes. It cannot surround the table, which contains other forms. */
@@ -168,78 +161,6 @@ function jobRow(job: FailedJob, { now, viewer }: PageContext): Html {
 <th scope="row">${jobLink(job)}<br><span class="soft mono">${id}</span></th>
 <td>${queueLink(job)}</td><td>${moment(failedAt, now)}</td><td class="number">${attempts}</td>
 <td class="message"><bdi>${errorLine(exception)}</bdi></td></tr>`;
-}
-
-/** Groups failed jobs whose errors say the same about different things. */
-interface ErrorGroup {
-  readonly name: string;
-  /** What the errors have in common: a text in the first line of each. */
-  readonly error: string;
-  readonly queues: readonly string[];
-  readonly count: number;
-  readonly newest: FailedJob;
-  readonly oldest: FailedJob;
-}
-
-/** Largest group first. @param jobs newest first */
-function errorGroups(jobs: readonly FailedJob[]): readonly ErrorGroup[] {
-  const keyOf = ({ name, exception }: FailedJob): string => JSON.stringify([name, commonText(exception)]);
-  return [...groupsOf(jobs, keyOf).values()]
-    .map((group) => ({
-      name: group[0]!.name,
-      error: commonText(group[0]!.exception),
-      queues: [...new Set(group.map(({ queue }) => queue))],
-      count: group.length,
-      newest: group[0]!,
-      oldest: group.at(-1)!,
-    }))
-    .toSorted((a, b) => b.count - a.count || b.newest.failedAt.getTime() - a.newest.failedAt.getTime());
-}
-
-const MOST_AT_ONCE = 500;
-
-interface FailedLook {
-  readonly jobs: readonly FailedJob[];
-  /** Whether there are more jobs after the last one. */
-  readonly isCut: boolean;
-  /** How many there are in total. Undefined if some stores could not be reached. */
-  readonly total: number | undefined;
-  /** The troubles of connections that could not be reached. */
-  readonly away: readonly string[];
-}
-
-/** @param from the position of the first job, 0 for the newest */
-function lookAtFailed({ manager, lookout }: PageContext, queue: string | undefined, from: number): Promise<FailedLook> {
-  return lookout.see(`failed ${from} ${queue ?? ''}`, async () => {
-    const away = new Map<string, string>();
-    const unreachable = (connection: string, error: Error): void =>
-      void away.set(connection, `The failed jobs of ${connection} are missing here: ${redact(error.message)}`);
-    // Concurrently, so that an unreachable store is waited for only once.
-    const counting = totalOf(manager, queue);
-    const jobs: FailedJob[] = [];
-    const budget = new Budget(MOST_AT_ONCE);
-    let isEnd = false;
-    for (let limit = budget.next; !isEnd && limit > 0; limit = budget.next) {
-      const page = await manager.failed.list({ queue, offset: from + jobs.length, limit, unreachable });
-      jobs.push(...page);
-      // A store may omit jobs that disappear while it is read, so only an empty page is the end. An unreachable store is not
-      // asked again.
-      isEnd = page.length === 0 || (page.length < limit && away.size > 0);
-      for (const { payload, exception } of page) budget.spend(payload.length + exception.length);
-    }
-    const total = await counting;
-    const isCut = !isEnd && from + jobs.length < (total ?? Infinity);
-    return { jobs, isCut, total, away: [...away.values()] };
-  });
-}
-
-async function totalOf({ failed }: PageContext['manager'], queue: string | undefined): Promise<number | undefined> {
-  try {
-    return await failed.kept(queue);
-  } catch {
-    // The look itself reports unreachable stores.
-    return undefined;
-  }
 }
 
 /** The names of the fields in forms and addresses. */

@@ -1,4 +1,5 @@
 /** The first page: whether all is well, what is slow, and what comes next. */
+import { keepsJobs } from '../../connections/driver';
 import type { Figures } from '../../operations/figures/figures';
 import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
 import type { ScheduleListing } from '../../schedule/schedules';
@@ -12,6 +13,10 @@ import { ACTIONS, keyNumbers, numberColumn, table } from '../parts/table';
 import { counted, moment, numberText, secondsText, tenths } from '../parts/text';
 import { readEach, schedulesOf, snapshotOf, type Seen } from '../readings';
 import type { Page, PageContext } from '../view';
+import { failureList, recentFailures } from './recent-failures';
+
+/** How many problems are shown before one asks for the rest. */
+const MOST_FINDINGS = 8;
 
 /** How many of the next schedules are shown. */
 const COMING = 5;
@@ -25,14 +30,18 @@ export const overview: Page = async (context) => {
     snapshot: await snapshotOf(name, context),
     figures: await figuresOf(name, context),
   }));
-  const schedules = await schedulesOf(context);
+  const [schedules, failures] = await Promise.all([schedulesOf(context), recentFailures(context)]);
   const snapshots = all.flatMap(({ found }) => found?.snapshot ?? []);
-  const findings = [...snapshots.flatMap(findingsIn), ...scheduleFindings(schedules)];
+  const findings = [
+    ...snapshots.flatMap((one) => findingsIn(one, keepsJobs(manager.settings(one.connection).driver))),
+    ...scheduleFindings(schedules),
+  ];
   const range = rangeName(rangeIn(query));
   return {
     title: 'Overview',
     parts: {
       health: healthOf(findings, all, snapshots),
+      failures: failureList(failures, context),
       numbers: numbersOf(snapshots),
       rate: rateOf(all, context),
       ...Object.fromEntries(all.map((seen, place) => [`queues-${place}`, queuesOf(seen, context)])),
@@ -60,8 +69,10 @@ function healthOf(findings: readonly Finding[], all: readonly SeenQueues[], snap
   const told = [...away, ...findings];
   if (told.length === 0)
     return html`<p class="health good"><strong>All is well.</strong> <span class="soft">${wellText(snapshots)}</span></p>`;
-  const [shown, rest] = [told.slice(0, 8), told.length - 8];
-  return html`<h2 class="unseen">Problems</h2><ul class="health">${shown.map(({ tone, text }) => html`<li class="${tone}">${text}</li>`)}${rest > 0 && html`<li>and ${counted(rest, 'more problem')}</li>`}</ul>`;
+  const item = ({ tone, text }: Finding): Html => html`<li class="${tone}">${text}</li>`;
+  const [shown, rest] = [told.slice(0, MOST_FINDINGS), told.slice(MOST_FINDINGS)];
+  const more = html`<details id="more-problems"><summary>and ${counted(rest.length, 'more problem')}</summary><ul class="health">${rest.map(item)}</ul></details>`;
+  return html`<h2 class="unseen">Problems</h2><ul class="health">${shown.map(item)}</ul>${rest.length > 0 && more}`;
 }
 
 function numbersOf(snapshots: readonly Snapshot[]): Html {

@@ -40,10 +40,9 @@ export const queue: Page = async (context) => {
   const listLanes = () => manager.connection(connection).lanes(queue, { after: laneAfter });
   const lanes = await readOr(() => lookout.see(`lanes ${context.here}`, listLanes), undefined, isIncapable);
   const [now] = snapshot.queues;
-  const findings = findingsIn({
-    ...snapshot,
-    workers: snapshot.workers?.filter(({ queues }) => queues.includes(queue)),
-  });
+  const workers = snapshot.workers?.filter(({ queues }) => queues.includes(queue));
+  // That no worker runs for a queue without jobs is said on the overview.
+  const findings = findingsIn({ ...snapshot, workers }, false);
   const [known] = figures?.queues ?? [];
   return {
     title: queue,
@@ -104,21 +103,24 @@ function nowOf(now: QueueSnapshot, { connection, queue }: Place, context: PageCo
 function chartsOf(figures: QueueFigures, { connection, queue, state }: Place, { query }: PageContext): Html {
   const { samples, spans = [] } = figures;
   const range = rangeIn(query);
-  const waits: Chart = {
-    id: 'wait-chart',
-    title: 'Waiting jobs',
+  // Each has a scale of its own: thousands of delayed jobs would flatten the few that are ready.
+  const counts = (id: string, title: string, series: Chart['series']): Chart => ({
+    ...{ id, title, series },
     kind: 'lines',
     at: samples.map(({ at }) => at),
-    series: [
-      { label: 'ready', tone: 'accent', values: samples.map(({ ready }) => ready) },
-      { label: 'running', tone: 'soft', values: samples.map(({ reserved }) => reserved) },
-      { label: 'delayed', tone: 'warn', values: samples.map(({ delayed }) => delayed) },
-    ],
-    text: (value) => numberText(tenths(value)),
-  };
+    isWhole: true,
+    text: numberText,
+  });
+  const ready = counts('ready-chart', 'Ready and running jobs', [
+    { label: 'ready', tone: 'accent', values: samples.map(({ ready }) => Math.round(ready)) },
+    { label: 'running', tone: 'soft', values: samples.map(({ reserved }) => Math.round(reserved)) },
+  ]);
+  const later = counts('delayed-chart', 'Delayed jobs', [
+    { label: 'delayed', tone: 'warn', values: samples.map(({ delayed }) => Math.round(delayed)) },
+  ]);
   const times: Chart = {
     id: 'time-chart',
-    title: 'Duration of 95 % of jobs',
+    title: 'Run and wait, p95',
     kind: 'lines',
     at: spans.map(({ at }) => at),
     series: [
@@ -127,7 +129,7 @@ function chartsOf(figures: QueueFigures, { connection, queue, state }: Place, { 
     ],
     text: (value) => spanText(value * 1000),
   };
-  return html`${rangeLinks('queue', { connection, queue, state }, range)}<div class="charts">${[rateChart('rate-chart', [spans]), waits, times].map(chartFigure)}</div>`;
+  return html`${rangeLinks('queue', { connection, queue, state }, range)}<div class="charts">${[rateChart('rate-chart', [spans]), times, ready, later].map(chartFigure)}</div>`;
 }
 
 function jobList(page: JobPage | undefined, now: QueueSnapshot, place: Place, context: PageContext): Html {

@@ -22,6 +22,8 @@ export interface Chart {
   readonly series: readonly Series[];
   /** `bars`: stacked. */
   readonly kind: 'bars' | 'lines';
+  /** It counts: its axis has no fractions. */
+  readonly isWhole?: boolean;
   /** Formats a value with its unit. */
   readonly text: (value: number) => string;
 }
@@ -40,7 +42,7 @@ export function chartFigure(chart: Chart): Html {
   const known = series.flatMap(({ values }) => values).some((value) => value !== undefined && value > 0);
   if (!known)
     return html`<div class="chart"><p class="title">${title}</p><p class="empty">Nothing in this period.</p></div>`;
-  const ticks = ticksUpTo(Math.max(...at.map((_, place) => heightAt(chart, place))));
+  const ticks = ticksUpTo(Math.max(...at.map((_, place) => heightAt(chart, place))), chart.isWhole);
   const top = ticks.at(-1)!;
   const width = at.length * WIDTH;
   const y = (value: number): string => (HEIGHT - (value / top) * HEIGHT).toFixed(1);
@@ -51,17 +53,28 @@ export function chartFigure(chart: Chart): Html {
 <p class="readout" aria-live="polite" data-own></p>
 <div class="scale" aria-hidden="true">${ticks.toReversed().map((tick) => html`<span>${chart.text(tick)}</span>`)}</div>
 <div class="plot"><svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path class="grid" d="${grid}"/>${drawn}</svg><span class="cursor" hidden data-own></span></div>
-<div class="moments" aria-hidden="true">${labelled(at).map(clock)}</div>
+<div class="moments" aria-hidden="true">${labelled(at).map((moment) => clock(moment, precisionOf(at)))}</div>
 <details><summary>Values</summary>${valueTable(chart)}</details>
 </div>`;
 }
 
-/** The marks of an axis: up to five round numbers from 0; the last one is `most` or more. */
-export function ticksUpTo(most: number): readonly number[] {
+/** Bars without labels, for a row of a table that says the numbers. */
+export function sparkline(values: readonly number[], tone: Series['tone']): Html {
+  const top = Math.max(...values, 1);
+  const path = values.map((value, place) => {
+    const height = value === 0 ? 0.5 : Math.max((value / top) * 20, 2);
+    return `M${place * 6} 20h5v-${height.toFixed(1)}h-5z`;
+  });
+  return html`<svg class="spark" viewBox="0 0 ${values.length * 6} 20" aria-hidden="true"><path class="bars tone-${tone}" d="${path.join('')}"/></svg>`;
+}
+
+/** The marks of an axis: up to five round numbers from 0; the last one is `most` or more. @param isWhole no fractions */
+export function ticksUpTo(most: number, isWhole = false): readonly number[] {
   if (!(most > 0)) return [0, 1];
   const rough = most / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = STEPS.map((each) => each * power).find((each) => each * 4 >= most * (1 - 1e-9))!;
+  const fits = (step: number): boolean => step * 4 >= most * (1 - 1e-9) && (!isWhole || Number.isInteger(step));
+  const step = [...STEPS, 20].map((each) => Number((each * power).toPrecision(12))).find(fits) ?? 1;
   const count = Math.ceil(most / step - 1e-9);
   return Array.from({ length: count + 1 }, (_, place) => Number((place * step).toPrecision(12)));
 }
@@ -111,16 +124,33 @@ function labelled(at: readonly Date[]): readonly Date[] {
 }
 
 function valueTable({ title, at, series, text }: Chart): Html {
+  const span = precisionOf(at);
+  const precision = span === 'time' ? span : 'minute';
   const rows = at.map(
     (moment, place) =>
-      html`<tr data-key="${moment.getTime()}"><th scope="row">${clock(moment)}</th>${series.map(({ values }) => html`<td class="number">${values[place] === undefined ? '–' : text(values[place])}</td>`)}</tr>`,
+      html`<tr data-key="${moment.getTime()}"><th scope="row">${clock(moment, precision)}</th>${series.map(({ values }) => html`<td class="number">${values[place] === undefined ? '–' : text(values[place])}</td>`)}</tr>`,
   );
   const columns = ['Time', ...series.map(({ label }) => numberColumn(label))];
   return table({ caption: title, isCaptionUnseen: true, columns, rows });
 }
 
-/** A time of day; the script shows it in the viewer's time zone. */
-function clock(moment: Date): Html {
+/** What tells one moment of a chart from another: over a day the weekday, over a week the date. */
+type Precision = 'time' | 'day' | 'date' | 'minute';
+
+function precisionOf(at: readonly Date[]): Precision {
+  const hours = at.length === 0 ? 0 : (at.at(-1)!.getTime() - at[0]!.getTime()) / 3_600_000;
+  return hours > 48 ? 'date' : hours > 12 ? 'day' : 'time';
+}
+
+const DATE = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const DAY = new Intl.DateTimeFormat('en-GB', { weekday: 'short', timeZone: 'UTC' });
+
+/** In UTC; the script shows it in the viewer's time zone. */
+function clock(moment: Date, precision: Precision): Html {
   const iso = moment.toISOString();
-  return html`<time datetime="${iso}" data-clock>${iso.slice(11, 16)}</time>`;
+  const date = { time: [], day: [DAY.format(moment)], date: [DATE.format(moment)], minute: [DATE.format(moment)] }[
+    precision
+  ];
+  const time = precision === 'date' ? [] : [iso.slice(11, 16)];
+  return html`<time datetime="${iso}" data-clock="${precision}">${[...date, ...time].join(' ')}</time>`;
 }

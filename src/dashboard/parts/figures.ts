@@ -90,8 +90,8 @@ export function jobTable(connection: string, jobs: readonly JobFigures[], range:
       'Job',
       'Queue',
       ...['Completed', 'Failed', 'Released', 'Mean'].map((label) => numberColumn(label)),
-      numberColumn('95 %', '95 of 100 took no longer'),
-      numberColumn('Wait 95 %', '95 of 100 waited no longer'),
+      numberColumn('p95', '95 of 100 took no longer'),
+      numberColumn('Wait p95', '95 of 100 waited no longer'),
     ],
     rows: shown.map(row),
   });

@@ -1,5 +1,5 @@
 /** Tables, lists of facts, and the few numbers that matter most. */
-import { html, type Html, type Shown } from '../html';
+import { html, Html, type Shown } from '../html';
 import { numberText } from './text';
 
 interface Table {
@@ -14,9 +14,16 @@ interface Table {
 export function table({ caption, isCaptionUnseen, columns, rows }: Table): Html {
   const heading = (column: Shown): Shown =>
     typeof column === 'string' ? html`<th scope="col">${column}</th>` : column;
+  const headings = columns.filter((column) => column !== undefined && column !== false).map(headingText);
   return html`<table><caption${isCaptionUnseen === true && html` class="unseen"`}>${caption}</caption>
 <thead><tr>${columns.map(heading)}</tr></thead>
-<tbody>${rows}</tbody></table>`;
+<tbody>${rows.map((row) => Html.withHeadings(row, headings))}</tbody></table>`;
+}
+
+/** Empty if it is more than a text. */
+function headingText(column: Shown): string {
+  if (column instanceof Html) return /^<th[^>]*>([^<&]+)<\/th>$/.exec(column.text)?.[1] ?? '';
+  return typeof column === 'string' ? column : '';
 }
 
 /** @param title what the numbers mean */

@@ -69,7 +69,7 @@ async function faults(): Promise<readonly string[]> {
   found.push(...(await view.accessibilityProblems({ runOnly: ['color-contrast'] })));
   // Equals a window of 1280 pixels zoomed to 400 %.
   await page.setViewportSize({ width: 320, height: 256 });
-  found.push(...(await overflow()));
+  found.push(...(await overflow()), ...(await sideways()));
   found.push(...(await view.accessibilityProblems({ runOnly: ['scrollable-region-focusable', 'target-size'] })));
   await page.evaluate(
     `document.styleSheets[0].insertRule('* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important }')`,
@@ -106,6 +106,12 @@ const overflow = (): Promise<readonly string[]> =>
     return ['wider than the window: ' + wide.map((one) => one.outerHTML.slice(0, 100)).join(' | ')];
   })()`);
 
+/** On a narrow screen rows are cards, so that no button is out of sight. */
+const sideways = (): Promise<readonly string[]> =>
+  view.page.evaluate(`[...document.querySelectorAll('.part')]
+    .filter((part) => part.querySelector(':scope > table:not(.events)') && part.scrollWidth > part.clientWidth)
+    .map((part) => 'scrolls sideways: ' + part.id)`);
+
 it('every page is checked here', () => {
   const shown = addresses.map(([, address]) => address(world).split('?', 1)[0]);
 
@@ -140,7 +146,7 @@ it('the current entry and the lines of a chart can be recognised with forced col
 
   const seen = await page.evaluate(`({
     current: [...document.querySelectorAll('[aria-current]')].map((one) => getComputedStyle(one).textDecorationLine),
-    marks: [...document.querySelectorAll('#wait-chart .legend span')].map((one) => getComputedStyle(one, '::before').backgroundColor),
+    marks: [...document.querySelectorAll('#time-chart .legend span, #ready-chart .legend span')].map((one) => getComputedStyle(one, '::before').backgroundColor),
   })`);
 
   const { current, marks } = seen as Readonly<Record<'current' | 'marks', readonly string[]>>;
@@ -162,7 +168,7 @@ it.each(['light', 'dark'] as const)(
   async (colorScheme) => {
     const { page } = view;
     await page.emulateMedia({ colorScheme });
-    await page.setViewportSize({ width: 360, height: 800 });
+    await page.setViewportSize({ width: 660, height: 800 });
     await page.goto(panel.address + queue('mail'));
     const part = page.locator('#jobs');
     /** A picture of the lower end of each edge, beside the text. */

@@ -17,6 +17,18 @@ describe('the ticks of an axis', () => {
     );
   });
 
+  it('have no fractions if they count', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1e9 }), (most) => {
+        const ticks = ticksUpTo(most, true);
+        expect(ticks.every(Number.isInteger)).toBe(true);
+        expect(ticks.length).toBeLessThanOrEqual(5);
+        expect(ticks.at(-1)).toBeGreaterThanOrEqual(most);
+      }),
+    );
+    expect(ticksUpTo(9, true)).toEqual([0, 5, 10]);
+  });
+
   it.each([
     [4, [0, 1, 2, 3, 4]],
     [87, [0, 25, 50, 75, 100]],

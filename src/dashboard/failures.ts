@@ -1,0 +1,110 @@
+/** The newest failed jobs, read in bounded steps, and grouped by what their errors have in common; what can be done with a group. */
+import { commonText, type FailedJob } from '../application/failed/failed-filter';
+import type { Milliseconds } from '../base/clock';
+import { groupsOf } from '../base/collections';
+import { redact } from '../base/redact';
+import { html, type Html } from './html';
+import { failureButtons } from './parts/links';
+import { counted } from './parts/text';
+import { Budget } from './readings';
+import type { PageContext } from './view';
+
+/** Groups failed jobs whose errors say the same about different things. */
+export interface ErrorGroup {
+  readonly name: string;
+  /** What the errors have in common: a text in the first line of each. */
+  readonly error: string;
+  readonly queues: readonly string[];
+  readonly count: number;
+  readonly newest: FailedJob;
+  readonly oldest: FailedJob;
+  /** When each failed, the newest first. */
+  readonly moments: readonly Milliseconds[];
+}
+
+/** Largest group first. @param jobs newest first */
+export function errorGroups(jobs: readonly FailedJob[]): readonly ErrorGroup[] {
+  const keyOf = ({ name, exception }: FailedJob): string => JSON.stringify([name, commonText(exception)]);
+  return [...groupsOf(jobs, keyOf).values()]
+    .map((group) => ({
+      name: group[0]!.name,
+      error: commonText(group[0]!.exception),
+      queues: [...new Set(group.map(({ queue }) => queue))],
+      count: group.length,
+      newest: group[0]!,
+      oldest: group.at(-1)!,
+      moments: group.map(({ failedAt }) => failedAt.getTime()),
+    }))
+    .toSorted((a, b) => b.count - a.count || b.newest.failedAt.getTime() - a.newest.failedAt.getTime());
+}
+
+/**
+ * To retry and forget a group, among those that were chosen otherwise. Nothing if a form cannot describe it: it would choose
+ * other jobs too.
+ */
+export function groupButtons(
+  { name, error }: ErrorGroup,
+  choice: Readonly<Record<string, string | undefined>>,
+  context: PageContext,
+): readonly (Html | undefined)[] {
+  if (error === '' || name === '' || name !== name.trim()) return [];
+  const fields = { ...choice, name, group: error, all: 'yes' };
+  return failureButtons('failed', { fields, subject: `${name}: ${error}` }, context);
+}
+
+/** `mail, sync, orders and 2 more queues` */
+export function queuesOfGroup({ queues }: ErrorGroup): Html {
+  return html`${queues.slice(0, 3).map((queue, place) => html`${place > 0 && ', '}<bdi>${queue}</bdi>`)}${queues.length > 3 && html` and ${counted(queues.length - 3, 'more queue')}`}`;
+}
+
+const MOST_AT_ONCE = 500;
+
+export interface FailedLook {
+  readonly jobs: readonly FailedJob[];
+  /** Whether there are more jobs after the last one. */
+  readonly isCut: boolean;
+  /** How many there are in total. Undefined if some stores could not be reached. */
+  readonly total: number | undefined;
+  /** The troubles of connections that could not be reached. */
+  readonly away: readonly string[];
+}
+
+/** @param from the position of the first job, 0 for the newest @param fresh how long the look may be reused */
+export function lookAtFailed(
+  { manager, lookout }: PageContext,
+  queue?: string,
+  from = 0,
+  fresh?: Milliseconds,
+): Promise<FailedLook> {
+  const look = async (): Promise<FailedLook> => {
+    const away = new Map<string, string>();
+    const unreachable = (connection: string, error: Error): void =>
+      void away.set(connection, `The failed jobs of ${connection} are missing here: ${redact(error.message)}`);
+    // Concurrently, so that an unreachable store is waited for only once.
+    const counting = totalOf(manager, queue);
+    const jobs: FailedJob[] = [];
+    const budget = new Budget(MOST_AT_ONCE);
+    let isEnd = false;
+    for (let limit = budget.next; !isEnd && limit > 0; limit = budget.next) {
+      const page = await manager.failed.list({ queue, offset: from + jobs.length, limit, unreachable });
+      jobs.push(...page);
+      // A store may omit jobs that disappear while it is read, so only an empty page is the end. An unreachable store is not
+      // asked again.
+      isEnd = page.length === 0 || (page.length < limit && away.size > 0);
+      for (const { payload, exception } of page) budget.spend(payload.length + exception.length);
+    }
+    const total = await counting;
+    const isCut = !isEnd && from + jobs.length < (total ?? Infinity);
+    return { jobs, isCut, total, away: [...away.values()] };
+  };
+  return lookout.see(`failed ${from} ${queue ?? ''}`, look, fresh);
+}
+
+async function totalOf({ failed }: PageContext['manager'], queue: string | undefined): Promise<number | undefined> {
+  try {
+    return await failed.kept(queue);
+  } catch {
+    // The look itself reports unreachable stores.
+    return undefined;
+  }
+}

@@ -1,0 +1,74 @@
+/** Why jobs failed within the last hour, for the first page: grouped by error, the largest group first. */
+import type { Milliseconds } from '../../base/clock';
+import { address } from '../addresses';
+import { type ErrorGroup, errorGroups, groupButtons, lookAtFailed, queuesOfGroup } from '../failures';
+import { html, type Html } from '../html';
+import { sparkline } from '../parts/chart';
+import { ACTIONS, numberColumn, table } from '../parts/table';
+import { counted, errorLine, moment, numberText } from '../parts/text';
+import type { PageContext } from '../view';
+
+const RECENT: Milliseconds = 5 * 60_000;
+const LONGEST_AGO: Milliseconds = 60 * 60_000;
+/** Bars of a group's chart: five minutes each. */
+const BARS = LONGEST_AGO / RECENT;
+const MOST_GROUPS = 8;
+
+/** How long a look stays fresh: it may read megabytes, and the page is updated every few seconds. */
+const FRESH: Milliseconds = 10_000;
+
+export interface RecentFailures {
+  /** How many jobs failed within the hour, as far as was looked. */
+  readonly count: number;
+  /** The look ended before the hour did. */
+  readonly isCut: boolean;
+  readonly groups: readonly ErrorGroup[];
+  readonly away: readonly string[];
+}
+
+export async function recentFailures(context: PageContext): Promise<RecentFailures> {
+  const { jobs, isCut, away } = await lookAtFailed(context, undefined, 0, FRESH);
+  const from = context.now - LONGEST_AGO;
+  const recent = jobs.filter(({ failedAt }) => failedAt.getTime() >= from);
+  return { count: recent.length, isCut: isCut && recent.length === jobs.length, groups: errorGroups(recent), away };
+}
+
+/** Undefined if nothing failed. */
+export function failureList({ count, isCut, groups, away }: RecentFailures, context: PageContext): Html | undefined {
+  const troubles = away.map((text) => html`<p class="trouble">${text}</p>`);
+  if (groups.length === 0) return away.length === 0 ? undefined : html`${troubles}`;
+  const total = isCut ? `the newest ${counted(count, 'job')}` : `${counted(count, 'job')} in the last hour`;
+  const rest = groups.length - MOST_GROUPS;
+  const shown = table({
+    caption: html`Why jobs failed <span class="soft">${total}</span>`,
+    columns: [
+      numberColumn('5 min'),
+      numberColumn('Hour'),
+      'Job',
+      'Error',
+      html`<th scope="col"><span class="unseen">Within the hour</span></th>`,
+      'Failed',
+      ACTIONS,
+    ],
+    rows: groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, context)),
+  });
+  return html`${troubles}${shown}${rest > 0 && html`<p><a href="${address('failed')}">${counted(rest, 'smaller group')}</a></p>`}`;
+}
+
+function groupRow(group: ErrorGroup, context: PageContext): Html {
+  const { name, error, count, newest, oldest, moments } = group;
+  const { now } = context;
+  const lately = moments.filter((at) => at >= now - RECENT).length;
+  const bars = Array.from({ length: BARS }, () => 0);
+  // A job may have failed in this very moment, or later by another clock.
+  for (const at of moments) bars[Math.max(BARS - 1 - Math.max(Math.floor((now - at) / RECENT), 0), 0)]! += 1;
+  const since = moment(newest.failedAt, now);
+  const [retry] = groupButtons(group, {}, context);
+  return html`<tr data-key="${JSON.stringify([name, error])}"><td class="number">${lately > 0 ? html`<strong class="bad">${numberText(lately)}</strong>` : html`<span class="soft">0</span>`}</td>
+<td class="number"><strong>${numberText(count)}</strong></td>
+<th scope="row"><a href="${address('failed', { name, group: error })}"><bdi>${name}</bdi></a><br><span class="soft">${queuesOfGroup(group)}</span></th>
+<td class="message"><bdi>${errorLine(newest.exception)}</bdi></td>
+<td>${sparkline(bars, 'bad')}</td>
+<td class="when">${since}${count > 1 && html`<br><span class="soft">first ${moment(oldest.failedAt, now)}</span>`}</td>
+<td class="actions">${retry}</td></tr>`;
+}
