@@ -32,6 +32,7 @@ import { Transaction } from './transaction';
 import type { JobInstance } from '../job/registry';
 import { InvalidPayloadError } from '../payload/errors';
 import { fieldsIn } from '../payload/values';
+import { laneOfAny } from '../payload/ties';
 
 /** Whether an encoded job is held back until a `Queue.transaction()` is done. `job`: undefined for a job that is only a name. */
 type Hold = (encoded: EncodedJob, job: object | undefined) => boolean;
@@ -145,10 +146,15 @@ export class QueuePusher {
     // A store would not return half a surrogate pair unchanged, so such a reservation could never be settled.
     if (!payload.isWellFormed()) throw unsendable(queue, 'it is not well-formed Unicode (toWellFormed() repairs it)');
     const id = idIn(payload);
-    const encoded = { ...this.#encoder.encodeRaw(payload, { ...choice, connection: this.name }), id: id ?? '' };
+    const encoded = this.#encoder.encodeRaw(payload, { ...choice, connection: this.name });
     const { delay, dueAt } = encoded.entry;
-    const delayed = distinct && (delay !== undefined || dueAt !== undefined);
-    await send(this.#target(), delayed ? { ...encoded, entry: { ...encoded.entry, distinct } } : encoded);
+    const isDistinct = distinct && (delay !== undefined || dueAt !== undefined);
+    // A store counts a job of a lane when it ends: one that had never entered it would make room for another.
+    const lane = laneOfAny(payload);
+    const entry = { ...encoded.entry, ...(isDistinct && { distinct }), ...(lane && { ties: { lane } }) };
+    const raw = { ...encoded, id: id ?? '', entry };
+    checkTies([raw], this.#target);
+    await send(this.#target(), raw);
     return id;
   }
 }

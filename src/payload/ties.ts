@@ -128,6 +128,11 @@ const BEFORE_ID = ',"id":"","attempts":0}'.length + 36 + 1;
 export function laneOf(payload: string): LaneTie | undefined {
   // Hardly any job has a string there.
   if (payload.charCodeAt(payload.length - BEFORE_ID) !== QUOTE) return undefined;
+  return laneOfAny(payload);
+}
+
+/** The lane of any payload, as a store reads it. Undefined if it has none. */
+export function laneOfAny(payload: string): LaneTie | undefined {
   return readTies(Buffer.from(`{${payload.slice(-TIED_END)}`))?.lane;
 }
 

@@ -1,6 +1,7 @@
 /** Jobs with a lane, from their dispatch to their end: on a memory connection. */
 import { Job } from '../../src/job/job';
 import type { LaneOptions } from '../../src/job/lane';
+import { withTies } from '../../src/payload/ties';
 import { Worker } from '../../src/worker/worker';
 import { Gate, testApplication, until, type TestApplication } from '../support/application';
 
@@ -170,6 +171,17 @@ describe('a job with a lane', () => {
     const link = application.bus.chain([new Plain(), new Sync('a').onConnection('mail')]).dispatch();
     await expect(link).rejects.toMatchObject({ code: 'E_CAPABILITY' });
     await expect(application.manager.connection('mail').lanes()).rejects.toMatchObject({ code: 'E_CAPABILITY' });
+  });
+
+  it('enters its lane when its text is pushed as it is', async () => {
+    const connection = application.manager.connection();
+    const payload = withTies('{"job":"Sync","data":{},"id":"raw","attempts":0}', {
+      lane: { key: 'a', running: 2, ordered: false },
+    });
+    for (let count = 0; count < 3; count += 1) await connection.pushRaw(payload.replace('"raw"', `"raw-${count}"`));
+    expect(await lanes()).toEqual([['a', 2, 1]]);
+    const refused = application.manager.connection('mail').pushRaw(payload);
+    await expect(refused).rejects.toMatchObject({ code: 'E_CAPABILITY' });
   });
 
   it('goes through a failover, and runs at once or not at all where no jobs are kept', async () => {
