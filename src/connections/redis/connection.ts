@@ -24,6 +24,7 @@ import {
   type KeyStore,
   type AtOnce,
   type Queues,
+  type LanePage,
 } from '../contract';
 import type { RedisConfig } from './driver';
 import type { NewBatch } from '../batch-store';
@@ -273,11 +274,25 @@ export class RedisConnection extends StoreConnection implements Connection {
       (await caller.command('zlexcount', [held, `[${ready}\0`, `(${ready}\u0001`], patience)) === 0;
     if (!(await names.remove(queue, isEmpty))) return false;
     await caller.command('hdel', [control, `paused:${ready}`, `until:${ready}`], patience);
-    await caller.command('hdel', [lanes, `#${ready}`], patience);
+    const hadLanes = await caller.command('hdel', [lanes, `#${ready}`], patience);
+    if (hadLanes === 1) await this.#forgetLanes(queue);
     await caller.command('unlink', [notify], patience);
     const isLimited = async () => (await caller.command('hget', [control, `running:${ready}`], patience)) !== null;
     await cluster?.ordered.remove(queue, async () => !(await isLimited()));
     return true;
+  }
+
+  /** Those that were changed by hand; the others are gone with their jobs. */
+  async #forgetLanes(queue: string): Promise<void> {
+    const { caller, keys } = this.#store;
+    const { ready, lanes } = keys.queue(queue);
+    const patience = { consequence: `the lanes of queue '${queue}' were not forgotten` };
+    for (let after: string | undefined = '0'; after !== undefined;) {
+      const page: LanePage = await this.lanes.list(queue, after);
+      const fields = page.lanes.map(({ lane }) => `${ready}\0${lane}`);
+      if (fields.length > 0) await caller.command('hdel', [lanes, ...fields], patience);
+      after = page.next;
+    }
   }
 
   now(): Promise<Milliseconds> {

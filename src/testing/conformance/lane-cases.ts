@@ -179,6 +179,17 @@ export const laneCases: readonly CaseDefinition[] = [
       await pushes(world, ...numbered(3).map((id) => laned(id)));
       await world.handsOut('probe-1', 'probe-2');
     },
+    async 'nothing that was set for the lanes of a queue outlives it'(world) {
+      const { lanes: store, queues } = world.connection;
+      if (queues.forget === undefined) return;
+      await pushes(world, laned('a'));
+      await store!.change(world.queue, 'a', { limit: 2 });
+      await store!.change(world.queue, 'b', { paused: true });
+      await world.settles(completed(await world.reserveOne()));
+      assert.equal(await queues.forget(world.queue), true);
+      await pushes(world, laned('c'), laned('d'), laned('e', { key: 'b' }));
+      await world.handsOut('c', 'e');
+    },
     async 'a client that waits is woken when a lane gets room'(world) {
       await pushes(world, laned('a'), laned('b'));
       const a = await world.reserveOne();
