@@ -35,7 +35,11 @@ export function logOutcome(logger: Logger, { job, outcome }: Finished): void {
   const err = error && errorRecord(error);
   if (ended === 'failed') return logger.error({ ...facts, error: told, err }, `${name} failed: ${told}`);
   const { delay } = settlement;
-  if (told === undefined) return logger.info({ ...facts, delay }, `${name} released`);
+  if (told === undefined) {
+    // A job that waits for a limit may come back again and again.
+    const isFree = settlement.counters.releases > job.reservation.counters.releases;
+    return logger[isFree ? 'debug' : 'info']({ ...facts, delay }, `${name} released`);
+  }
   if (reason instanceof WorkerStoppingError) {
     return logger.warn({ ...facts, delay, error: told }, atStop(job, reason));
   }
