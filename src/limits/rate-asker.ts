@@ -2,9 +2,10 @@
  * Asks a store whether jobs may start, once for all that ask at the same time: reads the books of their keys, decides for each
  * job in turn, and writes what has changed, if nobody else has meanwhile. Otherwise it asks again.
  */
-import { endOfTurn, sleep, type Milliseconds, type Seconds } from '../base/clock';
+import { endOfTurn, type Milliseconds, type Seconds } from '../base/clock';
 import { Recent } from '../base/collections';
 import { inRootContext, type Application, type OperationsConnection } from '../connections/application';
+import { MOST_TRIES, stepAside } from './conflict';
 import { keeperOf, LIMIT, type LimitedJob } from './deferral';
 import { agreedBook, areSame, bookOf, bookText, decide, HORIZON, liveBook } from './rates';
 import type { Asking, Book, Decision, WindowRate } from './rates';
@@ -40,11 +41,8 @@ interface Page {
 
 /** Most asks in one call. */
 const MOST = 1000;
-/** How often an ask is repeated because another process was first. After that, the job comes back. */
-const MOST_TRIES = 20;
+/** When a job comes back whose ask was repeated often enough. */
 const COMES_BACK: Milliseconds = 250;
-/** The longest pause before it is repeated, so that two processes do not run in step. */
-const SPREAD: Milliseconds = 6;
 /** A start that took longer to write is later than it counts: after a stall of the store many would come at once. */
 const LATE: Milliseconds = 1000;
 /** Most keys whose rates are remembered. */
@@ -94,9 +92,7 @@ export class RateAsker {
       const asks = this.#waiting.splice(0, MOST);
       try {
         const isFirst = await this.#askFor(asks);
-        // A test that moves the clock waits for the job.
-        if (!isFirst && this.#application.clock.isStill !== true)
-          await sleep(this.#application.clock, this.#application.random() * SPREAD);
+        if (!isFirst) await stepAside(this.#application);
       } catch (error) {
         for (const { failed } of asks) failed(error);
       }

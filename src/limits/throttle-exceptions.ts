@@ -1,11 +1,12 @@
 /** `throttleExceptions`: after so many failures nobody tries for a while. */
-import { sleep, type Milliseconds, type Seconds } from '../base/clock';
+import type { Milliseconds, Seconds } from '../base/clock';
 import { Recent } from '../base/collections';
 import type { Application, OperationsConnection } from '../connections/application';
 import { isStoreAway } from '../connections/errors';
 import { durationSeconds, warnOfManySeconds, type Duration } from '../job/duration';
 import { invalidMiddlewareArgument } from '../job/errors';
 import { errorTest, type ErrorTest, type Middleware } from '../job/middleware';
+import { MOST_TRIES, stepAside } from './conflict';
 import {
   answerOf,
   keyText,
@@ -44,9 +45,6 @@ const LAYER = 'throttleExceptions()';
 const READ_EVERY: Milliseconds = 1000;
 const MOST_KEYS = 1000;
 const MOST_FAILURES = 1000;
-const MOST_TRIES = 20;
-/** The longest pause after another process has written first. */
-const SPREAD: Milliseconds = 6;
 
 /** What is kept of a key. */
 interface Failures {
@@ -69,7 +67,7 @@ export function throttleExceptions(options: ThrottleOptions): Middleware {
     async handle(context, next) {
       const job = limitedJob(LAYER, context);
       const circuit = Circuit.for(job, settings.key);
-      const left = await answerOf(job, () => circuit.left());
+      const left = await answerOf(job, () => circuit.left(settings));
       if (left === undefined) return undefined;
       // Not all at once, when it is over.
       if (left > 0) return putOff(job, LAYER, (left + (settings.wait / 10) * job.application.random()) / 1000);
@@ -112,22 +110,22 @@ class Circuit {
   }
 
   /** For how long nobody tries yet. @throws what the store throws */
-  async left(): Promise<Milliseconds> {
+  async left(settings: Settings): Promise<Milliseconds> {
     const isOld = this.#application.clock.monotonic() - this.#readAt >= READ_EVERY;
     if (isOld) await (this.#reading ??= this.#read().finally(() => (this.#reading = undefined)));
-    return this.#failures.until - (await this.#now());
+    const now = await this.#now();
+    return presentOf(this.#failures, now, settings).until - now;
   }
 
   /** Never throws: the job has failed with an error of its own. */
   async count(job: LimitedJob, settings: Settings): Promise<void> {
-    const { clock, random } = this.#application;
     try {
       for (let tries = 0; tries < MOST_TRIES; tries += 1) {
         await this.#read();
         const now = await this.#now();
-        const next = failedOnce(this.#failures, now, settings);
+        const next = failedOnce(presentOf(this.#failures, now, settings), now, settings);
         if (next === undefined || (await this.#write(next, job, settings))) return;
-        if (clock.isStill !== true) await sleep(clock, random() * SPREAD * (tries + 1));
+        await stepAside(this.#application, tries + 1);
       }
     } catch (error) {
       if (isStoreAway(error)) reportAway(job, error);
@@ -159,6 +157,15 @@ class Circuit {
   async #now(): Promise<Milliseconds> {
     return this.#keeper.now?.() ?? this.#application.clock.now();
   }
+}
+
+/**
+ * Without what lies further ahead than any pause of now: it was written while the clock of the store was wrong, and would hold back
+ * all for as long. Twice, as another program may have a longer pause.
+ */
+function presentOf({ at, until }: Failures, now: Milliseconds, { wait }: Settings): Failures {
+  const end = now + 2 * wait;
+  return { at: at.filter((moment) => moment <= end), until: until > end ? 0 : until };
 }
 
 /** What is kept after one more failure. Undefined if nobody should have tried: that attempt had begun before. */

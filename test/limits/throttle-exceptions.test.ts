@@ -101,6 +101,14 @@ describe('throttleExceptions', () => {
     expect([get.mock.calls.length, replace.mock.calls.length]).toEqual([2, 0]);
   });
 
+  it('does not wait for an end that a store wrote while its clock was hours ahead, and opens again', async () => {
+    const ahead = application.clock.now() + 5 * 3_600_000;
+    const value = JSON.stringify(['other', ahead, ahead, ahead]);
+    await records().put([{ kind: LIMIT, id: nameOf('throttle', 'Pay', ''), value }], 600);
+    await fail(3);
+    expect(await waitOf()).toBe(315);
+  });
+
   it('learns within a second what other processes have met', async () => {
     scene.behave = () => undefined;
     await waitOf();
