@@ -14,6 +14,8 @@ interface CommandText {
   readonly summary: string;
   /** More sentences, shown above the options. */
   readonly description?: string;
+  /** Default: those that all commands have. */
+  readonly exitCodes?: typeof EXIT_CODES_HELP;
   /** Complete command lines, each with what it does. */
   readonly examples: readonly (readonly [line: string, meaning: string])[];
   /** Its positional arguments, such as `[ids...]`, and what they mean. */
@@ -106,7 +108,15 @@ export class WordOption extends Option {
 /** The widths to which examples and exit codes are padded, so that their meanings line up. */
 const [EXAMPLE_WIDTH, CODE_WIDTH] = [52, 3];
 
-export function newCommand({ name, alias, summary, description, examples, ...text }: CommandText): Command {
+export function newCommand({
+  name,
+  alias,
+  summary,
+  description,
+  examples,
+  exitCodes = EXIT_CODES_HELP,
+  ...text
+}: CommandText): Command {
   const command = new HelpfulCommand(name)
     // Commander must not exit the process: what was printed must reach its reader first.
     .exitOverride()
@@ -121,7 +131,7 @@ export function newCommand({ name, alias, summary, description, examples, ...tex
       help.prepareContext(width === undefined ? {} : { helpWidth: width });
       const items = (pairs: CommandText['examples'], width: number): string =>
         pairs.map(([term, meaning]) => help.formatItem(term, width, meaning, help)).join('\n');
-      return `\nExamples:\n${items(examples, EXAMPLE_WIDTH)}\n\nExit codes:\n${items(EXIT_CODES_HELP, CODE_WIDTH)}`;
+      return `\nExamples:\n${items(examples, EXAMPLE_WIDTH)}\n\nExit codes:\n${items(exitCodes, CODE_WIDTH)}`;
     });
   if (alias !== undefined) command.alias(alias);
   for (const words of [text.words, text.lastWord]) if (words !== undefined) command.argument(...words);

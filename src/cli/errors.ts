@@ -6,7 +6,7 @@ import { oneLine } from '../base/text';
 import { redact } from '../base/redact';
 import { BLOCKED } from '../worker/supervisor/supervision';
 
-/** `EXIT_CODES_HELP` says what each means. */
+/** `WORKER_EXIT_CODES_HELP` says what each means. */
 export const ExitCode = {
   done: 0,
   error: 1,
@@ -38,10 +38,19 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /** Shown below every `--help`. */
-export const EXIT_CODES_HELP: readonly (readonly [codes: string, meaning: string])[] = [
-  ['0', 'done; for a worker: stopped by a signal or by one of its stop conditions'],
+type ExitCodesHelp = readonly (readonly [codes: string, meaning: string])[];
+
+const FAULTS: ExitCodesHelp = [
   ['1', 'something went wrong'],
   ['2', 'the command line was not understood; nothing was done'],
+];
+
+export const EXIT_CODES_HELP: ExitCodesHelp = [['0', 'done'], ...FAULTS];
+
+/** Those of commands that run jobs. */
+export const WORKER_EXIT_CODES_HELP: ExitCodesHelp = [
+  ['0', 'stopped by a signal or by one of its stop conditions'],
+  ...FAULTS,
   ['12', 'a worker without a supervisor stopped because it used more memory than --memory allows'],
   [
     '70',

@@ -5,7 +5,7 @@ import { durationSeconds } from '../../job/duration';
 import { PROCESS_MARGIN } from '../../worker/stop';
 import { resolveWorkerOptions } from '../../worker/worker-options';
 import { defineCommand } from '../command';
-import { ExitCode, invalidOption } from '../errors';
+import { ExitCode, invalidOption, WORKER_EXIT_CODES_HELP } from '../errors';
 import { commandLineOf, type Flag, LISTEN_FLAGS, LISTEN_SLEEP, type ListenFlags, workerOptions } from '../flags';
 import { CONNECTION_WORD } from '../named-queues';
 import type { Session } from '../session';
@@ -33,6 +33,7 @@ export const listen = defineCommand({
   summary: 'like work, but with a fresh process for each job, so that it runs the latest code',
   description:
     'For development: starting a process for each job costs some hundred milliseconds. Runs one job at a time.',
+  exitCodes: WORKER_EXIT_CODES_HELP,
   examples: [
     ['onqueue listen', 'the default connection and its queue'],
     ['onqueue listen --queue=high,default --tries=3', 'two queues'],

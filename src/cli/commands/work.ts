@@ -4,7 +4,7 @@ import { PROCESS_MARGIN } from '../../worker/stop';
 import { Supervisor } from '../../worker/supervisor/supervisor';
 import { resolveWorkerOptions } from '../../worker/worker-options';
 import { defineCommand } from '../command';
-import { invalidOption } from '../errors';
+import { invalidOption, WORKER_EXIT_CODES_HELP } from '../errors';
 import { commandLineOf, WORK_FLAGS, workerOptions, type WorkFlags } from '../flags';
 import { serveHealth } from '../http-server';
 import { CONNECTION_WORD } from '../named-queues';
@@ -18,6 +18,7 @@ export const work = defineCommand({
     'A supervisor starts the processes that run the jobs, and replaces those that die. ' +
     'SIGTERM, SIGINT and SIGQUIT stop it cleanly: running jobs may finish within --grace, the rest go back without losing a try. ' +
     'A second signal kills the processes at once; their jobs run again when their leases end.',
+  exitCodes: WORKER_EXIT_CODES_HELP,
   examples: [
     ['onqueue work', 'the default connection and its queue'],
     ['onqueue work redis --queue=high,default', "'high' first"],
