@@ -103,6 +103,7 @@ export {
 export { type LaneList, type LaneListOptions, QueueLane } from './dispatch/queue-lane';
 export { JobFailedError } from './operations/errors';
 export type { Attempt, AttemptOutcome, SourceLines } from './operations/history/attempt';
+export type { LogLine } from './operations/history/lines';
 export type { FoundStep } from './operations/checkpoints';
 export type { FoundJob, FoundProgress, JobPage, ListOptions } from './operations/found-job';
 export type { JobState, ListedJob, ShownJob } from './operations/listed-job';

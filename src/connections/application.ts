@@ -233,9 +233,11 @@ export interface Observer {
   recovered?(job: JobContext, reservation: Reservation): void;
   /** A running job reports its progress. */
   progressed?(job: JobContext, progress: Progress): void;
+  /** A running job says what it does: one line, with secrets masked. */
+  logged?(job: JobContext, line: string): void;
 }
 
-const PARTS: readonly (keyof Observer)[] = ['dispatching', 'around', 'ended', 'recovered', 'progressed'];
+const PARTS: readonly (keyof Observer)[] = ['dispatching', 'around', 'ended', 'recovered', 'progressed', 'logged'];
 
 /** Otherwise a wrong observer would be noticed only because nothing is seen. @throws E_INVALID_OBSERVER */
 export function checkObserver(given: unknown): void {

@@ -1,6 +1,6 @@
 /** `Bus`: dispatches jobs, and runs the mapped handlers of commands, which are objects that are not jobs. */
 import { attachContext, contextOf } from '../job/choices';
-import { JobContext, checkedProgress, type BatchSource, type ChainList } from '../job/job-context';
+import { JobContext, checkedLine, checkedProgress, type BatchSource, type ChainList } from '../job/job-context';
 import { inspect } from 'node:util';
 import { classOf, type Class } from '../base/class';
 import { checkInjection, makeResolvable } from '../container/parameters';
@@ -239,6 +239,10 @@ class InPlaceContext extends JobContext {
   // Checked, but not stored: nobody knows the id of this run.
   progress(value: number, text?: string): void {
     checkedProgress(this.name, value, text);
+  }
+
+  log(line: string): void {
+    checkedLine(this.name, line);
   }
 
   // Nobody can go on with it: all steps run.

@@ -3,8 +3,9 @@ import { outsideRun } from '../container/errors';
 import { inject } from '../container/scope';
 import type { JobInstance } from './registry';
 import type { Delay } from './duration';
-import { noJobRuns, invalidProgress, invalidStep } from './errors';
-import { isName, isPlain } from '../base/text';
+import { noJobRuns, invalidLogLine, invalidProgress, invalidStep } from './errors';
+import { redact } from '../base/redact';
+import { isName, isPlain, oneLine } from '../base/text';
 
 /**
  * What a chain may consist of: jobs, and batches (`PendingBatch`); the chain goes on when a batch has ended well. False, null and
@@ -120,6 +121,13 @@ export abstract class JobContext {
    */
   abstract progress(value: number, text?: string): void;
   /**
+   * Says what the job does: `Queue.find(id).lines`, `onqueue inspect` and the job's page show the last 200 lines of all its attempts
+   * within about a second, with secrets masked. Each has 255 characters at most. Never blocks, and may be called as often as you like.
+   *
+   * @throws E_INVALID_LOG_LINE
+   */
+  abstract log(line: string): void;
+  /**
    * For a job with `checkpoints: true`: runs one step of it and keeps what it gave; if an earlier attempt has kept that, resolves to it, and runs nothing. If
    * it throws, nothing is kept. A crash between the end of a step and the write repeats that step: see `stepKey`.
    *
@@ -183,6 +191,13 @@ export function checkedProgress(job: string, value: unknown, text: unknown): Pro
   const isLine = typeof text === 'string' && text.length <= LONGEST_TEXT && isPlain(text) && text.isWellFormed();
   if (!isLine) throw invalidProgress(job, text, `Its text is one line of up to ${LONGEST_TEXT} characters.`);
   return { value, text };
+}
+
+/** One line, without what looks like a secret, and not too long. @throws E_INVALID_LOG_LINE */
+export function checkedLine(job: string, line: unknown): string {
+  if (typeof line !== 'string') throw invalidLogLine(job, line);
+  // Masked before it is cut: half a secret would not be recognised.
+  return oneLine(redact(line), LONGEST_TEXT - 1);
 }
 
 const HOW_FAR = 'Give a number from 0 to 1: progress(done / total).';

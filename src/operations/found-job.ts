@@ -14,6 +14,7 @@ import {
   type Attempt,
   type JobHistory,
 } from './history/attempt';
+import { LINES, readLines, type LogLine } from './history/lines';
 import { stepsOf, type FoundStep } from './checkpoints';
 import { readCompleted, RESULTS } from './kept-end';
 import {
@@ -44,6 +45,8 @@ interface Told {
   readonly history: readonly Attempt[];
   /** What it reported last, within the last hour. */
   readonly progress?: FoundProgress | undefined;
+  /** What it has logged, oldest first: the last 200 lines of all its attempts. Undefined if none are kept. */
+  readonly lines?: readonly LogLine[] | undefined;
   /** The steps that it has done, oldest first, for its next attempt. Undefined if none are kept. */
   readonly steps?: readonly FoundStep[] | undefined;
 }
@@ -138,15 +141,16 @@ async function givenIn(records: RecordStore | undefined, connection: string, id:
 }
 
 interface Kept {
-  readonly told: Pick<FoundJob, 'history' | 'progress' | 'steps'>;
+  readonly told: Pick<FoundJob, 'history' | 'progress' | 'steps' | 'lines'>;
   readonly completed?: End | undefined;
 }
 
 async function keptIn(records: RecordStore | undefined, connection: string, id: string): Promise<Kept> {
   if (records === undefined) return { told: { history: [] } };
   const kept = (kind: string): Promise<string | undefined> => records.get(kind, id);
-  const [steps, progress, ...texts] = await Promise.all([
+  const [steps, lines, progress, ...texts] = await Promise.all([
     stepsOf(records, connection, id),
+    kept(LINES),
     kept(PROGRESS),
     kept(HISTORY),
     kept(COMPLETED),
@@ -156,7 +160,7 @@ async function keptIn(records: RecordStore | undefined, connection: string, id: 
     .map(readHistory)
     .map((read) => (read?.connection === connection ? read : undefined));
   const attempts = [...(history?.attempts ?? []), ...(completed?.attempts ?? [])].map(attemptOf);
-  const told = { history: attempts, progress: readProgress(progress), steps };
+  const told = { history: attempts, progress: readProgress(progress), steps, lines: readLines(lines) };
   return { told, completed: completed && endOf(completed) };
 }
 

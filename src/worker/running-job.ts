@@ -6,6 +6,7 @@ import type { JobDefinition } from '../job/registry';
 import { checkDelay, type Delay } from '../job/duration';
 import {
   JobContext,
+  checkedLine,
   checkedProgress,
   type ChainedJob,
   type FailedLink,
@@ -227,6 +228,12 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
     const progress = checkedProgress(this.name, value, text);
     if (this.endedAs === undefined && this.application !== undefined)
       tellObservers(this.application, this, (observer) => observer.progressed?.(this, progress));
+  }
+
+  log(line: string): void {
+    const text = checkedLine(this.name, line);
+    if (this.endedAs === undefined && this.application !== undefined)
+      tellObservers(this.application, this, (observer) => observer.logged?.(this, text));
   }
 
   async step<T>(name: string, run: () => T | PromiseLike<T>): Promise<T> {

@@ -80,6 +80,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_DISPOSE: [[{ name: 'Basket', error: new Error('stuck') }]],
   E_DUPLICATE_SCHEDULE: ['prune', '@Job() on Prune (jobs.ts)', 'Queue.schedule() in schedules.ts:3:7'],
   E_DUPLICATE_STEP: ['Import', '0193a6c1', 'download'],
+  E_INVALID_LOG_LINE: ['Import', 5],
   E_INVALID_STEP: ['Import', 'step()', '', 'Give a name.'],
   E_NO_CHECKPOINTS: ['Import', 'step()'],
   E_DUPLICATE_JOB: [

@@ -1,6 +1,6 @@
 import { eventually } from '../support/eventually';
 import { requireBuild } from '../support/project';
-import { Take } from './kit/programs/jobs';
+import { Resume, Take } from './kit/programs/jobs';
 import { Stage } from './kit/stage';
 import type { WorkerProcess } from './kit/worker-process';
 
@@ -53,5 +53,35 @@ describe.each(['redis', 'sqlite'] as const)(
       expect(startedBy(frozen)).toBe(1);
       expect(await stage.account()).toMatchObject({ completed: 1, again: 0, refused: 0, offences: [] });
     });
+  },
+);
+
+it.each(['redis', 'sqlite'] as const)(
+  'on %s, a worker that is frozen in the middle of a long job and thaws when another has ended it keeps nothing',
+  async (store) => {
+    stage = await Stage.open(store);
+    await stage.dispatch([new Resume(100, 20)]);
+    frozen = stage.hire({}, { lease: BRIEF });
+    stage.disturbed.add(frozen.pid);
+    await eventually(() => stage.ledger.lines.some(({ note }) => note === 'row 5'), { of: 'the fifth row' });
+    frozen.freeze();
+    const other = stage.hire();
+    await stage.drained();
+    await eventually(() => stage.ledger.count('completed') === 1, { of: 'the run elsewhere' });
+
+    frozen.thaw();
+    await eventually(() => stage.ledger.count('lost') === 1, { of: 'the refusal' });
+    await stage.dismiss();
+
+    const ran = stage.ledger.lines.filter(({ event, note }) => event === 'said' && note.startsWith('step'));
+    expect(ran.map(({ pid, note }) => [pid === other.pid, note])).toEqual([
+      [false, 'step 1'],
+      [false, 'step 2'],
+      [true, 'step 3'],
+      [true, 'step 4'],
+      [true, 'step 5'],
+    ]);
+    expect(await stage.driver.records!.list('checkpoint', { limit: 10 })).toEqual([]);
+    expect(await stage.account()).toMatchObject({ completed: 1, offences: [] });
   },
 );

@@ -33,6 +33,7 @@ const contextOf = (calls: unknown[]): JobContext => ({
   defer: (delay) => calls.push(['defer', delay]),
   fail: (error) => calls.push(['fail', error]),
   progress: () => undefined,
+  log: () => undefined,
   delete: () => calls.push(['delete']),
 });
 

@@ -41,6 +41,7 @@ export const inspect = defineCommand({
     output.facts(factsOf(job, now));
     if (typeof job.payload === 'string') output.line(`Payload     ${job.payload}`);
     for (const { name, at, ms } of job.steps ?? []) output.line(`✓ ${oneLine(name)}  ${momentText(at)}, took ${ms} ms`);
+    for (const { at, text: said } of job.lines ?? []) output.line(`${momentText(at)}  ${oneLine(said)}`);
     for (const attempt of job.history) for (const line of attemptLines(attempt)) output.line(line);
     if (failure !== undefined) output.line(`\n${failure.exception}`);
     const isKept = job.steps !== undefined;

@@ -3,6 +3,8 @@ import { spanText } from '../../base/span';
 import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import { shellWord } from '../../base/text';
+import type { LogLine } from '../../operations/history/lines';
+import { redact } from '../../base/redact';
 import type { FoundStep } from '../../operations/checkpoints';
 import type { FoundJob } from '../../operations/found-job';
 import { address } from '../addresses';
@@ -45,6 +47,16 @@ export function stepsPart({ steps }: FoundJob, { now }: PageContext): Html | und
   </tr>`;
   const columns = ['Step', 'Done', numberColumn('Took')];
   return html`<h2>Steps</h2>${table({ caption: 'Steps that it has done', isCaptionUnseen: true, columns, rows: steps.map(row) })}`;
+}
+
+/** What it has logged. Undefined if it has logged nothing. */
+export function linesPart({ lines }: FoundJob, { now }: PageContext): Html | undefined {
+  if (lines === undefined) return undefined;
+  const row = ({ at, text }: LogLine, place: number): Html => html`<tr data-key="${String(place)}">
+    <td>${moment(at, now)}</td>
+    <td><bdi>${redact(text)}</bdi></td>
+  </tr>`;
+  return html`<h2>Log</h2>${table({ caption: 'What it has logged', isCaptionUnseen: true, columns: ['When', 'Line'], rows: lines.map(row) })}`;
 }
 
 function buttons({ job, isPaused }: JobStory, context: PageContext): Html | undefined {

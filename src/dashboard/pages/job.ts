@@ -10,7 +10,7 @@ import { html, type Html, type Shown } from '../html';
 import { dataPart, resultPart } from '../job/data';
 import { eventsOf, eventTable, timeline } from '../job/events';
 import { batchOf, linksOf, linksPart } from '../job/links';
-import { statePart, stepsPart } from '../job/state';
+import { linesPart, statePart, stepsPart } from '../job/state';
 import { fieldsOf, isLaravels, readStory } from '../job/story';
 import { type Fact, factList } from '../parts/table';
 import { moment } from '../parts/text';
@@ -27,6 +27,7 @@ export const job: Page = async (context) => {
     parts: {
       'job-state': statePart(story, context),
       'job-steps': stepsPart(found, context),
+      'job-lines': linesPart(found, context),
       'job-events': hasRun ? html`${timeline(events)}${eventTable(story, events, context)}` : undefined,
       'job-result': resultPart(result),
       'job-links': linksPart(links, found, await batchOf(links, context), context),

@@ -35,6 +35,7 @@ import {
   type SourceLines,
 } from './attempt';
 import { Backlog } from './backlog';
+import { MOST_LINES, writeLines, type KeptLine, type SaidLines } from './lines';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -84,6 +85,9 @@ export class JobHistories implements Observer {
   readonly #trails: Backlog<Trail>;
   readonly #completed: Backlog<StoreRecord>;
   readonly #progress: Backlog<StoreRecord>;
+  readonly #lines: Backlog<SaidLines>;
+  /** What each run has said. */
+  readonly #said = new WeakMap<JobContext, KeptLine[]>();
   #users = 0;
 
   /** Undefined if nothing is to be kept, or no connection can. */
@@ -133,6 +137,7 @@ export class JobHistories implements Observer {
     this.#completed = backlogOf('histories of completed jobs', OTHERS, (page) =>
       records.put(page, durationSeconds(completed, 'history.completed'), MOST_COMPLETED),
     );
+    this.#lines = backlogOf('log lines of jobs', HISTORIES, (page) => writeLines(records, page));
     this.#progress = backlogOf('progress of jobs', OTHERS, (page) => records.put(page, PROGRESS_KEPT, MOST_KEPT));
   }
 
@@ -142,7 +147,7 @@ export class JobHistories implements Observer {
     if (this.#users > 0) return;
     this.#application.observers.delete(this);
     started.delete(this.#connection);
-    await Promise.all([this.#trails.close(), this.#completed.close(), this.#progress.close()]);
+    await Promise.all([this.#trails, this.#completed, this.#progress, this.#lines].map((backlog) => backlog.close()));
   }
 
   ended(run: EndedRun): void {
@@ -166,6 +171,17 @@ export class JobHistories implements Observer {
     if (!this.#isOurs(job)) return;
     const at = this.#application.clock.now();
     this.#progress.set(job.id, { kind: PROGRESS, id: job.id, value: JSON.stringify({ value, text, at }) });
+  }
+
+  logged(job: JobContext, text: string): void {
+    if (!this.#isOurs(job)) return;
+    const { id, fence } = job;
+    // The lines of an earlier run may not have been written yet.
+    const said = this.#said.get(job) ?? [...(this.#lines.get(id)?.said ?? [])];
+    this.#said.set(job, said);
+    said.push({ at: this.#application.clock.now(), fence, text });
+    if (said.length > MOST_LINES) said.shift();
+    this.#lines.set(id, { id, said });
   }
 
   #isOurs({ connectionName, id }: JobContext): boolean {

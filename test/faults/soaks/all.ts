@@ -9,6 +9,7 @@ import { killedBatches } from './killed-batches';
 import { killedChains } from './killed-chains';
 import { killedLanes } from './killed-lanes';
 import { killedRedis } from './killed-redis';
+import { killedSteps } from './killed-steps';
 import { killedWorkers } from './killed-workers';
 import { largePayloads } from './large-payloads';
 import { limitedQueue } from './limited-queue';
@@ -21,6 +22,7 @@ import { stoppedWorkers } from './stopped-workers';
 
 export const soaks = [
   killedWorkers,
+  killedSteps,
   killedChains,
   killedBatches,
   uniqueKeys,

@@ -267,3 +267,36 @@ export class Carry extends Job {
 }
 
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** Five steps with a list of rows between them. Says which step it runs, from which row it goes on, and each row. */
+@Job({ tries: 1, timeout: 0, maxCrashes: 0, checkpoints: true })
+export class Resume extends Job {
+  constructor(
+    readonly rows: number,
+    readonly milliseconds: number,
+  ) {
+    super();
+  }
+
+  async handle(): Promise<void> {
+    note('started', this);
+    for (const name of ['1', '2']) await doStep(this, name);
+    const from = this.checkpointed<number>('rows') ?? 0;
+    note('said', this, `from ${from}`);
+    for (let row = from + 1; row <= this.rows; row += 1) {
+      await pause(this.milliseconds);
+      note('said', this, `row ${row}`);
+      await this.checkpoint('rows', row);
+    }
+    for (const name of ['3', '4', '5']) await doStep(this, name);
+    note('done', this);
+  }
+}
+
+async function doStep(job: Resume, name: string): Promise<void> {
+  await job.step(name, async () => {
+    note('said', job, `step ${name}`);
+    await pause(job.milliseconds);
+    note('said', job, `end ${name}`);
+  });
+}
