@@ -45,6 +45,7 @@ export type {
   ScheduleOptions,
   UniqueOptions,
 } from './job/options';
+export type { TogetherOptions } from './job/together';
 export {
   type BatchMember,
   type BatchSource,

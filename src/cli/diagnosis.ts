@@ -6,6 +6,7 @@ import type { QueueManager } from '../application/queue-manager';
 import type { Connection, Diagnosis } from '../connections/contract';
 import { checkInjection, constructorOwner } from '../container/parameters';
 import type { JobDefinition } from '../job/registry';
+import { hasHandleAll } from '../job/together';
 import type { Class } from '../base/class';
 import { placed } from '../job/errors';
 import { declaredRoute } from '../job/resolve-options';
@@ -104,7 +105,7 @@ function diagnoseRoute(definition: JobDefinition, manager: QueueManager): Diagno
 }
 
 function diagnoseHandler({ name, file, target }: JobDefinition, { registry }: QueueManager): Diagnosis[] {
-  if ('handle' in target.prototype || registry.handlerOf(target) !== undefined) return [];
+  if ('handle' in target.prototype || hasHandleAll(target) || registry.handlerOf(target) !== undefined) return [];
   const message = `${placed(name, file)} has no handle(), and no class is decorated with @Handles(${target.name}).`;
   return [error('jobs', message)];
 }

@@ -106,7 +106,7 @@ export interface Injection {
 
 /** How many parameters the caller fills itself: a handler gets the job first, a listener the event, `failed` the error. */
 const LEADING = {
-  job: { handle: 0, failed: 1, middleware: 0 },
+  job: { handle: 0, handleAll: 1, failed: 1, middleware: 0 },
   handler: { handle: 1, failed: 2 },
   listener: { handle: 1, failed: 2, middleware: 1, shouldQueue: 1 },
 } as const;
@@ -128,6 +128,9 @@ const NO_DEPENDENCIES: ReadonlySet<unknown> = new Set([
   Map,
   Set,
 ]);
+
+/** The one static method with injected parameters. */
+const STATIC = 'handleAll';
 
 const plans = new WeakMap<Class, Map<string, readonly Injection[]>>();
 
@@ -163,10 +166,12 @@ function planned(target: Class, method: string, read: () => readonly Injection[]
 }
 
 function readMethod(target: Class, method: string, leading: number, file: string | undefined): readonly Injection[] {
-  const holder = ownerOf(target.prototype, method);
+  const isStatic = method === STATIC;
+  const holder = ownerOf(isStatic ? target : target.prototype, method);
   const run: unknown = holder && Reflect.get(holder, method);
   if (holder === undefined || typeof run !== 'function') return [];
-  refuseForeign(holder, target, method);
+  // On a class, the same marks are of its constructor.
+  if (!isStatic) refuseForeign(holder, target, method);
   const tokens = markedParameters(holder, method);
   const types: unknown = Reflect.getOwnMetadata('design:paramtypes', holder, method);
   const plan: Injection[] = [];
@@ -199,7 +204,10 @@ function readConstructor(target: Class, file: string | undefined): readonly Inje
 
 /** A parameter, for errors only: this reads the source. */
 export function placeOf(target: Class, method: string, position: number, file?: string): ParameterPlace {
-  const source: unknown = method === CONSTRUCTOR ? constructorOwner(target) : Reflect.get(target.prototype, method);
+  const source: unknown =
+    method === CONSTRUCTOR
+      ? constructorOwner(target)
+      : Reflect.get(method === STATIC ? target : target.prototype, method);
   const names = typeof source === 'function' ? parameterNames(Function.prototype.toString.call(source)) : [];
   return { class: target.name, method, position, parameter: names[position], file };
 }

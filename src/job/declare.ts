@@ -20,6 +20,7 @@ import {
   type JobDecoratorName,
 } from './errors';
 import type { JobOptions, ScheduleOptions } from './options';
+import { hasHandleAll } from './together';
 import { checkJobOptions, checkShared, checkTogether } from './resolve-options';
 import type { OnqueueError } from '../base/onqueue-error';
 import type { Middleware, MiddlewareFunction } from './middleware';
@@ -60,6 +61,7 @@ export function declareJob(
   if (inherited.sensitive !== undefined && own.sensitive !== undefined)
     merged.sensitive = [...inherited.sensitive, ...own.sensitive];
   checkTogether(merged, placed(name, file));
+  checkHandlers(target, merged.together !== undefined, file);
   if (format !== undefined) checkShared({ ...merged, version, upgrade, schedule }, placed(name, file));
   const definition = { name, aliases: [...aliases], version, upgrade, schedule, format, target, options: merged, file };
   if (schedule !== undefined) checkScheduled(definition, schedule, jobs);
@@ -93,6 +95,22 @@ function checkScheduled(definition: JobDefinition, schedule: ScheduleOptions, jo
     .all()
     .find((one) => one.name !== name && one.schedule && (one.schedule.name ?? one.name) === scheduled);
   if (other !== undefined) throw duplicateSchedule(scheduled, placed(other.name, other.file), placed(name, file));
+}
+
+/** @throws E_INVALID_JOB_CLASS */
+function checkHandlers(target: Class, isTogether: boolean, file: string | undefined): void {
+  if (!isTogether) {
+    if (!hasHandleAll(target) || 'handle' in target.prototype) return;
+    throw invalidJobClass(
+      target.name,
+      file,
+      "has handleAll(), which needs together: { most: 100, wait: '1s' } in @Job().",
+    );
+  }
+  if ('handle' in target.prototype)
+    throw invalidJobClass(target.name, file, 'has handle() and handleAll(): remove one.');
+  if (!hasHandleAll(target))
+    throw invalidJobClass(target.name, file, 'has together, and no method `static async handleAll(jobs)`.');
 }
 
 /** The nearest class with a constructor of its own. */
@@ -140,6 +158,8 @@ export function Handles<J extends object>(
     }
     const definition = registry().definitionOf(job);
     if (definition === undefined) throw refuse(`${job.name} has no @Job(). Add it above class ${job.name}.`);
+    if (definition.options.together !== undefined)
+      throw refuse(`${job.name} has together, so its own handleAll() handles its jobs. Remove one of the two.`);
     if ('handle' in job.prototype) throw refuse(`${job.name} has a handle() of its own. Remove one of the two.`);
     if (!hasHandle(target)) throw refuse('it has no method handle(). (An arrow function in a field does not count.)');
     checkInjection(target, 'handler', file);
@@ -166,7 +186,7 @@ export interface ListenerOf<E> {
 }
 
 /** The options of a job. Functions in them get the event: `unique: { by: (event: OrderShipped) => event.order }`. */
-export type ListenerOptions = Omit<JobOptions, 'schedule'>;
+export type ListenerOptions = Omit<JobOptions, 'schedule' | 'together'>;
 
 /** The job that carries an event to one listener. */
 export class HeardEvent {

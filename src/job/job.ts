@@ -11,6 +11,7 @@ import type { Delay } from './duration';
 import { invalidJobClass } from './errors';
 import type { Middleware } from './middleware';
 import type { JobOptions } from './options';
+import type { HandlesAll, TogetherOptions } from './together';
 
 /** What a job inherits. An interface, because a job could not declare fields over the accessors of a class. */
 export interface JobBase {
@@ -90,12 +91,21 @@ export type JobDecorator = <C extends Class>(
 /** Decides whether `dispatchIf` sends: a value, or a function of the job. */
 type Condition<J> = boolean | ((job: J) => boolean);
 
+/** The same for a class with `together`: it needs a static `handleAll` that takes its own jobs. */
+export type TogetherDecorator = <C extends Class>(
+  target: C & HandlesAll<C['prototype']>,
+  // oxlint-disable-next-line typescript/no-explicit-any
+  context?: ClassDecoratorContext<any>,
+) => C;
+
 export interface JobStatic {
   /**
    * Declares the class below as a job.
    * @throws E_UNKNOWN_JOB_OPTION, E_INVALID_JOB_OPTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME,
    *   E_INVALID_JOB_CLASS, E_DUPLICATE_JOB, and the errors of injection
    */
+  (options?: JobOptions & { readonly together?: undefined }): JobDecorator;
+  (options: JobOptions & { readonly together: TogetherOptions }): TogetherDecorator;
   (options?: JobOptions): JobDecorator;
   new (): JobBase;
   /** Makes the job with the parameters of its constructor, and sends it. */

@@ -24,6 +24,7 @@ import {
 } from './option-kinds';
 import { invalidDuration } from './errors';
 import { lane, type LaneOptions } from './lane';
+import { together, type TogetherOptions } from './together';
 
 export interface JobOptions {
   /** The name in payloads. Set it where a bundler minifies class names. Default: the class's. */
@@ -77,6 +78,11 @@ export interface JobOptions {
    * their turn: see [lanes](lanes.md). Default: `false`.
    */
   lane?: false | LaneOptions | undefined;
+  /**
+   * `{ most, wait }`: the static method `handleAll(jobs)` of the class handles many jobs in one call, each with its own outcome: see
+   * [many at once](many-at-once.md). Default: each job by itself.
+   */
+  together?: TogetherOptions | undefined;
   /**
    * `true`, or `{ steps: 4 }`, which also tells the progress: the job keeps its steps and cursors, and a later attempt goes on from
    * there: see [long jobs](long-jobs.md). Default: `false`.
@@ -379,6 +385,7 @@ export const JOB_OPTIONS: { readonly [Option in keyof Required<JobOptions>]: Job
     isData: true,
     otherNames: ['group', 'groupId', 'concurrencyKey', 'limitsConcurrency', 'limits_concurrency'],
   },
+  together: { read: together, isData: true, otherNames: ['batchSize', 'chunk'] },
   checkpoints: { read: checkpoints, isData: true, otherNames: ['steps', 'resumable', 'continuation'] },
   encrypted: { read: flag, isData: true, otherNames: ['encrypt', 'encryption', 'shouldBeEncrypted'] },
   sensitive: {

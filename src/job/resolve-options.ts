@@ -30,6 +30,7 @@ import {
 } from './options';
 import { invalidJobOption, unknownJobOption, type JobDecoratorName } from './errors';
 import { MEANT_IN_JOB } from './foreign-words';
+import { together } from './together';
 import { lane } from './lane';
 import { kept, placeOf, seconds, checkQueueName, type Kind } from './option-kinds';
 
@@ -78,9 +79,19 @@ export function checkJobOptions(
  * @throws E_INVALID_JOB_OPTION
  */
 export function checkTogether(
-  { unique: isUnique = false, debounce: waits = false, delay }: JobOptions,
+  { unique: isUnique = false, debounce: waits = false, delay, together: gathers, timeout }: JobOptions,
   job: string,
 ): void {
+  if (gathers !== undefined) {
+    const limit = timeout === undefined ? RUN_OPTIONS.timeout.default : durationSeconds(timeout, `timeout on ${job}`);
+    const { wait } = together(gathers, placeOf(`together on ${job}`, invalidJobOption));
+    if (limit > 0 && wait >= limit)
+      throw invalidJobOption(
+        `together on ${job}`,
+        gathers,
+        `It waits as long as its timeout, ${limit} s: give a shorter wait.`,
+      );
+  }
   if (waits === false) return;
   const refuse = (remedy: string): Error => invalidJobOption(`debounce on ${job}`, waits, remedy);
   if (isUnique !== false)
@@ -174,12 +185,15 @@ export const declaredLane = readOnce('lane', lane);
 /** How long results of the class's jobs are kept. Undefined if they are not. */
 export const keptResult = readOnce('keepResult', kept);
 
+/** How many jobs of the class are handled in one call. Undefined: each by itself. */
+export const declaredTogether = readOnce('together', together);
+
 /** Whether jobs of the class keep steps and cursors. Undefined if not. */
 export const keptCheckpoints = readOnce('checkpoints', checkpoints);
 
 /** Reads the option only once for each class, and not at all for those without it, as most are. */
 function readOnce<Value>(
-  option: 'unique' | 'debounce' | 'lane' | 'keepResult' | 'checkpoints',
+  option: 'unique' | 'debounce' | 'lane' | 'keepResult' | 'checkpoints' | 'together',
   read: Kind<Value | undefined>,
 ): (definition: JobDefinition | undefined) => Value | undefined {
   const known = new WeakMap<JobDefinition, { readonly is: Value | undefined }>();

@@ -8,7 +8,7 @@ import { MASK } from '../base/redact';
 import type { JobDefinition } from '../job/registry';
 import { dataOf, middlewareIn, type Envelope } from './envelope';
 import { HANDLER, HANDLER_WITH_FOLLOWERS, SENSITIVE, sensitivePointers } from './payload-text';
-import { isRecord, stepsOf } from './values';
+import { stepsOf } from './values';
 import { isSealed, type Vault } from './vault';
 
 type Fields = Readonly<Record<string, unknown>>;

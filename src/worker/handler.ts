@@ -97,11 +97,13 @@ function callWithin(application: Application, job: RunningJob, scope: Scope): un
   const instance = job.instance!;
   const { name, target } = definition!;
   const handlerClass = application.registry.handlerOf(target);
-  if (handlerClass === undefined && !has(instance, 'handle')) throw noHandler(name);
+  const { gatherers } = job;
+  if (handlerClass === undefined && gatherers === undefined && !has(instance, 'handle')) throw noHandler(name);
   let resolved: object | undefined;
   const handler = (): object => (resolved ??= resolveHandler(handlerClass!, scope));
   const handle = (): unknown => {
     job.isHandled = true;
+    if (gatherers !== undefined) return gatherers.handle(job);
     if (handlerClass === undefined) return call(instance, target, 'handle', scope, []);
     return call(handler(), handlerClass, 'handle', scope, [subjectOf(instance)]);
   };

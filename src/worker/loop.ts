@@ -118,7 +118,14 @@ export class Loop {
     this.#store = new StoreHealth(application, connection, this.#queues[0]!, ring);
     this.#stop = new Stop(options, clock, () => this.#runs.interrupt(), ring);
     this.#emptiness = options.stopWhenEmpty ? new Emptiness(settings) : undefined;
-    this.#executor = new Executor(application, { defaults, grace, lease, caller: this, starting: process.changed });
+    this.#executor = new Executor(application, {
+      defaults,
+      grace,
+      lease,
+      slots: concurrency,
+      caller: this,
+      starting: process.changed,
+    });
     this.#leases = new LeaseKeeper({
       connection,
       lease,

@@ -20,6 +20,7 @@ import { Deadline, Deadlines } from './deadlines';
 import { declareCarry, declareSeal } from '../dispatch/built-in';
 import { declareStartBatch } from '../dispatch/batch/send-batch';
 import { JobCancelledError, JobTimedOutError, LeaseLostError, laravelJob, poisonJob, unknownJob } from './errors';
+import { Gatherers } from './gatherer';
 import { callHandle, checkAdapters } from './handler';
 import {
   followed,
@@ -51,6 +52,8 @@ export interface ExecutorSettings {
   readonly caller?: object | undefined;
   /** For a worker: how long a worker is silent, at least, before another one takes over its job. */
   readonly lease?: Seconds | undefined;
+  /** How many jobs run at a time. Default 1. */
+  readonly slots?: number | undefined;
   /** Called before each handler starts, because a handler may kill the process. */
   readonly starting?: (() => void) | undefined;
 }
@@ -66,6 +69,8 @@ export class Executor {
   readonly #settings: ExecutorSettings;
   readonly #deadlines: Deadlines;
   readonly #unknown: UnknownJobs;
+  /** Undefined until there is a job with `together`. */
+  #gatherers: Gatherers | undefined;
   /** The last known number of crashes of each job: the store gives the number, but not whether it is new. */
   readonly #crashes = new Recent<string, number>(MOST_CRASHED);
   /** Functions that end the waits for hooks. */
@@ -203,6 +208,8 @@ export class Executor {
     // Decoding may take long too, or never end.
     this.#foresee(job);
     job.application = this.#application;
+    if (job.definition!.options.together !== undefined)
+      job.gatherers = this.#gatherers ??= new Gatherers(this.#application, this.#settings.slots ?? 1);
     const { vault } = this.#application;
     job.instance = decodeJob(envelope, job.definition!, registry, vault, job);
     job.through = decodeMiddleware(envelope, registry, vault, job) as readonly Middleware[];

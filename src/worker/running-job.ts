@@ -28,6 +28,7 @@ import { readTies, type BatchTie } from '../payload/ties';
 import { uuidv7 } from '../payload/uuid';
 import type { Seals } from '../payload/vault';
 import { tellObservers, type Application, type BatchReference, type MaskingJob } from '../connections/application';
+import type { Gatherers, Group } from './gatherer';
 import type { Reservation, Settlement } from '../connections/contract';
 import type { Onward } from '../connections/entries';
 import { START_BATCH } from '../dispatch/batch/send-batch';
@@ -109,6 +110,10 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
   through: readonly Middleware[] | undefined;
   /** Set once the class is found. */
   options: RunOptions | undefined;
+  /** Gathers jobs of classes with `together`; set by the executor. */
+  gatherers: Gatherers | undefined;
+  /** The group that it waits in, or that is handled. */
+  group: Group | undefined;
   /** What `handle` threw. Undefined also while it runs. */
   thrown: Error | undefined;
   /** For the job's own methods; set by the executor. */
@@ -355,6 +360,7 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
       this.abortReason = reason;
       this.#controller?.abort(reason);
     }
+    this.group?.leave(this, this.abortReason);
     // Also if it was aborted before: a stop is more urgent than a timeout.
     this.onAbort?.(grace);
   }
@@ -364,6 +370,7 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
     if (this.endedAs !== undefined) return;
     this.#stopReason ??= reason;
     this.#stopController?.abort(this.#stopReason);
+    this.group?.call();
   }
 
   /** Blames an uncaught error on this run. False if that changes nothing any more. `grace`: as for `abort`. */
