@@ -107,7 +107,7 @@ export type { Attempt, AttemptOutcome, SourceLines } from './operations/history/
 export type { LogLine } from './operations/history/lines';
 export type { FoundStep } from './operations/checkpoints';
 export type { FoundJob, FoundProgress, JobPage, ListOptions } from './operations/found-job';
-export type { JobState, ListedJob, ShownJob } from './operations/listed-job';
+export type { JobState, ListedJob, ListedState, ShownJob } from './operations/listed-job';
 export type { QueueSnapshot, Snapshot, SnapshotOptions } from './operations/snapshot';
 export type { RunningWorker, WorkersJob } from './operations/worker-record';
 export { type Configuration, defineConfig } from './application/configuration/configuration';

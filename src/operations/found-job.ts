@@ -26,6 +26,7 @@ import {
   type ListedJob,
   type WaitingJob,
   type JobState,
+  type ListedState,
 } from './listed-job';
 import { fieldsIn } from '../payload/values';
 import { hash } from 'node:crypto';
@@ -60,7 +61,7 @@ interface There extends Told, Untold<'completedAt'> {
 
 /** Kept with `history: { completed }` in the configuration, or `keepResult` of its class, for the time set there. */
 interface CompletedJob
-  extends Told, Pick<ListedJob, 'name' | 'queue'>, Untold<Exclude<Detail, 'createdAt' | 'attempts'>> {
+  extends Told, Pick<ListedJob, 'name' | 'queue'>, Untold<Exclude<Detail, 'createdAt' | 'attempts' | 'completedAt'>> {
   readonly state: 'completed';
   readonly isSure: true;
   /** When its id was created, by its dispatcher's clock. Undefined if the id does not tell. */
@@ -192,7 +193,7 @@ async function failedJob(
 
 export interface ListOptions {
   /** Jobs in this state. Default `ready`. */
-  readonly state?: JobState | undefined;
+  readonly state?: ListedState | undefined;
   /** Continue after this place: the `next` of the previous page. */
   readonly after?: string | undefined;
   /** How many jobs at most, from 1 to 100; a page of large jobs may have fewer. Default 100. */
@@ -200,7 +201,7 @@ export interface ListOptions {
 }
 
 export interface JobPage {
-  /** Waiting and running jobs in the order in which they come up; failed jobs newest first. */
+  /** Waiting and running jobs in the order in which they come up; failed and completed jobs newest first. */
   readonly jobs: readonly ListedJob[];
   /**
    * Where the next page begins. Undefined if this was the last one. Jobs that come and go between two pages may be missed or
@@ -213,6 +214,7 @@ export interface JobPage {
 const MOST = 100;
 
 export const JOB_STATES: readonly JobState[] = ['ready', 'delayed', 'running', 'failed'];
+export const LISTED_STATES: readonly ListedState[] = [...JOB_STATES, 'completed'];
 
 /** @throws E_INVALID_LISTING; CapabilityError the store cannot list them */
 export async function listJobs(
@@ -223,10 +225,18 @@ export async function listJobs(
 ): Promise<JobPage> {
   const { state, after, limit } = checked(options);
   const place = after === undefined ? '' : placeIn(queue, state, after);
+  const list = state === 'failed' ? failures : state === 'completed' ? completed : undefined;
   const found =
-    state === 'failed'
-      ? await failures(connection, application, queue, place, limit)
-      : await waiting(connection, application, queue, state === 'running' ? 'reserved' : state, place, limit);
+    list === undefined
+      ? await waiting(
+          connection,
+          application,
+          queue,
+          state === 'running' ? 'reserved' : (state as WaitingState),
+          place,
+          limit,
+        )
+      : await list(connection, application, queue, place, limit);
   return { jobs: found.jobs, next: found.next && nextOf(queue, state, found.next) };
 }
 
@@ -261,21 +271,64 @@ async function failures(
   };
 }
 
+/** Whether workers with this configuration remember completed jobs. */
+export function remembersCompleted({ configuration: { history } }: Pick<Application, 'configuration'>): boolean {
+  return history !== false && history?.completed !== undefined;
+}
+
+/** Records that one page looks at: those of all queues are in one list. */
+const MOST_SEARCHED = 2000;
+
+async function completed(
+  connection: Connection,
+  application: Application,
+  queue: string,
+  place: string,
+  limit: number,
+): Promise<JobPage> {
+  if (!remembersCompleted(application)) throw invalidListing('state', 'completed', KEPT_BY);
+  const { records } = application.neededOperationsOf(connection);
+  const jobs: ListedJob[] = [];
+  const first = Number(place);
+  let offset = first;
+  while (offset < first + MOST_SEARCHED) {
+    const page = await records.list(COMPLETED, { limit: MOST, offset });
+    for (const [index, { id, value }] of page.entries()) {
+      const read = readHistory(value);
+      if (read?.connection !== connection.name || read.queue !== queue) continue;
+      jobs.push(listedEnd(id, read));
+      if (jobs.length === limit) return { jobs, next: String(offset + index + 1) };
+    }
+    offset += page.length;
+    if (page.length < MOST) return { jobs, next: undefined };
+  }
+  return { jobs, next: String(offset) };
+}
+
+const KEPT_BY = "Completed jobs are kept with history: { completed: '1h' } in the configuration.";
+
+function listedEnd(id: string, history: JobHistory): ListedJob {
+  const { connection } = history;
+  const { attempts = 0, ...end } = endOf(history);
+  const unknown = { tries: undefined, batch: undefined, payload: undefined };
+  return { ...end, ...unknown, id, connection, attempts, state: 'completed', createdAt: createdAt(id) };
+}
+
 function checked({ state = 'ready', after, limit = MOST }: ListOptions) {
-  if (!JOB_STATES.includes(state)) throw invalidListing('state', state, `Give one of ${JOB_STATES.join(', ')}.`);
+  if (!LISTED_STATES.includes(state)) throw invalidListing('state', state, `Give one of ${LISTED_STATES.join(', ')}.`);
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > MOST)
     throw invalidListing('limit', limit, `Give a whole number from 1 to ${MOST}.`);
   return { state, limit, after };
 }
 
 /** The place with a checksum, because only the store knows what the place means, and a mistyped one could lead anywhere. */
-function nextOf(queue: string, state: JobState, place: string): string {
+function nextOf(queue: string, state: ListedState, place: string): string {
   const mark = hash('sha256', JSON.stringify([queue, state, place]), 'base64url').slice(0, 6);
   return `${state}:${place}:${mark}`;
 }
 
 /** @throws E_INVALID_LISTING */
-function placeIn(queue: string, state: JobState, after: unknown): string {
+function placeIn(queue: string, state: ListedState, after: unknown): string {
   const place = typeof after === 'string' ? after.slice(state.length + 1, after.lastIndexOf(':')) : '';
   if (nextOf(queue, state, place) === after) return place;
   throw invalidListing('after', after, `Give the unchanged \`next\` of a page of ${state} jobs of '${queue}'.`);

@@ -20,10 +20,13 @@ import type { Vault } from '../payload/vault';
 /** Where a job can be found. `running` is what counts call `reserved`. */
 export type JobState = 'ready' | 'delayed' | 'running' | 'failed';
 
+/** What a list can show: also completed jobs, as far as they are kept. */
+export type ListedState = JobState | 'completed';
+
 export interface ListedJob extends ShownJob {
   readonly connection: string;
   readonly queue: string;
-  readonly state: JobState;
+  readonly state: ListedState;
   /** By the store's clock: when a delayed job becomes ready, or when the lease of a running one ends unless it is renewed. */
   readonly at?: Date | undefined;
   /**
@@ -33,6 +36,8 @@ export interface ListedJob extends ShownJob {
   readonly waitsToRunAlone?: true | undefined;
   /** When a failed job failed, by the store's clock. */
   readonly failedAt?: Date | undefined;
+  /** When a completed job completed, by the worker's clock. */
+  readonly completedAt?: Date | undefined;
   /** The first line of a failed job's error. */
   readonly error?: string | undefined;
 }
@@ -44,6 +49,7 @@ export function stateOf(state: WaitingState): WaitingJob['state'] {
 /** A listed job that waits or runs. */
 export interface WaitingJob extends ListedJob {
   readonly state: Exclude<JobState, 'failed'>;
+  readonly completedAt?: undefined;
   readonly failedAt?: undefined;
   readonly error?: undefined;
 }
@@ -51,6 +57,7 @@ export interface WaitingJob extends ListedJob {
 /** A listed job that has failed. */
 export interface ListedFailure extends ListedJob {
   readonly state: 'failed';
+  readonly completedAt?: undefined;
   readonly at?: undefined;
   readonly waitsToRunAlone?: undefined;
   readonly failedAt: Date;
@@ -125,7 +132,7 @@ export interface ShownJob {
   readonly createdAt: Date | undefined;
   /** The id of the batch that it belongs to. */
   readonly batch: string | undefined;
-  /** The parsed payload; or, if no worker can read it, the beginning of its text. Secrets are masked in both, unless they are revealed. */
+  /** The parsed payload; undefined for a completed job, which has none any more; or, if no worker can read it, the beginning of its text. Secrets are masked in both, unless they are revealed. */
   readonly payload: unknown;
 }
 

@@ -299,3 +299,34 @@ it('a history contains each attempt once, however many workers a process has', a
   expect((await find(id)).history).toHaveLength(3);
   expect((await find(later)).history).toHaveLength(3);
 });
+
+it('completed jobs are listed newest first, by pages, those of one queue', async () => {
+  application = testApplication({ history: { completed: '1h' } });
+  const { bus, clock, manager } = application;
+  const sent: string[] = [];
+  for (let job = 0; job < 5; job += 1) {
+    sent.push(await bus.dispatch(new Quick()));
+    await bus.dispatch(new Quick().onQueue('other'));
+    await clock.advance('1s');
+    await work();
+  }
+  await new Worker({ queue: 'other', stopWhenEmpty: true }, manager).run();
+  const page = (after?: string) => manager.connection().jobs('default', { state: 'completed', limit: 2, after });
+
+  const first = await page();
+  const second = await page(first.next);
+  const third = await page(second.next);
+
+  const ids = [first, second, third].flatMap(({ jobs }) => jobs.map(({ id }) => id));
+  expect(ids).toEqual(sent.toReversed());
+  expect(third.next).toBeUndefined();
+  expect(first.jobs[0]).toMatchObject({
+    name: 'Quick',
+    queue: 'default',
+    connection: 'memory',
+    state: 'completed',
+    attempts: 1,
+    completedAt: new Date(clock.now()),
+    payload: undefined,
+  });
+});

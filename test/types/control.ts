@@ -192,11 +192,12 @@ export const shown = ({ at, queues, workers }: Snapshot): readonly unknown[] => 
 // @ts-expect-error -- a list of queues
 void Queue.snapshot({ queues: 'mail' });
 
+void Queue.jobs('mail', { state: 'completed' }).then(({ jobs }) =>
+  jobs.map(({ completedAt }) => completedAt?.getTime()),
+);
+
 // @ts-expect-error -- a state of the store, not of a job
 void Queue.jobs('mail', { state: 'reserved' });
-
-// @ts-expect-error -- completed jobs are not listed
-void Queue.jobs('mail', { state: 'completed' });
 
 // @ts-expect-error -- a payload may be anything
 export const payload: Promise<string> = Queue.find('1').then((job) => job.payload);

@@ -3,8 +3,8 @@ import type { Milliseconds } from '../../base/clock';
 import { oneLine, shellWord } from '../../base/text';
 import type { CancelResult, RescheduleResult } from '../../connections/contract';
 import type { QueueConnection } from '../../dispatch/queue-connection';
-import { JOB_STATES } from '../../operations/found-job';
-import type { JobState, ListedJob } from '../../operations/listed-job';
+import { LISTED_STATES } from '../../operations/found-job';
+import type { ListedJob, ListedState } from '../../operations/listed-job';
 import { type Call, defineCommand } from '../command';
 import { CONNECTION, type Given, LIMIT, LISTED, type ProjectFlags, text, word } from '../flags';
 import { checkDelay, delayIn } from '../../job/duration';
@@ -12,7 +12,7 @@ import { openConnection } from '../named-queues';
 import { agoText, type Cell, momentText } from '../output';
 
 const FLAGS = {
-  state: word<JobState>('<state>', JOB_STATES, 'ready, delayed, running or failed (default: ready)'),
+  state: word<ListedState>('<state>', LISTED_STATES, 'ready, delayed, running, failed or completed (default: ready)'),
   limit: LIMIT,
   after: text('<place>', 'continue after this place, as named by the previous list'),
   connection: CONNECTION,
@@ -24,11 +24,15 @@ export const jobs = defineCommand({
   name: 'jobs',
   summary: 'list the jobs of a queue that wait, run or have failed',
   description:
-    'Waiting and running jobs are listed in the order in which they come up, failed ones newest first. Nothing is changed. ' +
+    'Waiting and running jobs are listed in the order in which they come up, failed and completed ones newest first. Nothing is changed. ' +
     'onqueue classes lists the registered job classes.',
   examples: [
     ['onqueue jobs', "ready jobs in the default connection's default queue"],
     ['onqueue jobs mail --state=delayed', 'delayed jobs of the queue mail'],
+    [
+      'onqueue jobs mail --state=completed',
+      "the newest completed ones, if the configuration says history: { completed: '1h' }",
+    ],
     ['onqueue jobs mail --state=running --connection=redis', 'running jobs on another connection'],
     ["onqueue jobs mail --json | jq -r '.jobs[].id'", 'for a program'],
   ],
@@ -90,6 +94,7 @@ function show({ flags, output }: JobsCall, found: readonly ListedJob[], now: Mil
     ready: ['sent', (job: ListedJob) => job.createdAt && agoText(job.createdAt, now)],
     delayed: ['ready at', (job: ListedJob) => moment(job.at)],
     running: ['leased until', (job: ListedJob) => moment(job.at)],
+    completed: ['completed', (job: ListedJob) => moment(job.completedAt)],
   }[state] as [string, (job: ListedJob) => string | undefined];
   const rows = found.map((job) => [id(job), job.attempts, when(job), name(job)]);
   output.list(['id', 'attempts', heading, 'job'], rows, READABLE_NAME);

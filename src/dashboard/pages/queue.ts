@@ -1,8 +1,9 @@
 /** One queue: its state, its history, and its jobs. */
 import { spanText } from '../../base/span';
+import type { QueueManager } from '../../application/queue-manager';
 import type { QueueFigures } from '../../operations/figures/figures';
-import { JOB_STATES, type JobPage } from '../../operations/found-job';
-import type { JobState, ListedJob } from '../../operations/listed-job';
+import { JOB_STATES, LISTED_STATES, remembersCompleted, type JobPage } from '../../operations/found-job';
+import type { ListedJob, ListedState } from '../../operations/listed-job';
 import type { QueueSnapshot } from '../../operations/snapshot';
 import { address } from '../addresses';
 import { neededField } from '../errors';
@@ -23,12 +24,12 @@ const PAGE = 50;
 interface Place {
   readonly connection: string;
   readonly queue: string;
-  readonly state: JobState;
+  readonly state: ListedState;
 }
 
 export const queue: Page = async (context) => {
   const { manager, lookout, query } = context;
-  const place = placeIn(query, manager.defaultConnection);
+  const place = placeIn(query, manager);
   const { connection, queue } = place;
   const snapshot = await snapshotOf(connection, context, queue);
   const figures = await figuresOf(connection, context, queue);
@@ -65,12 +66,15 @@ export const queue: Page = async (context) => {
 };
 
 /** @throws E_DASHBOARD_QUERY no queue is named */
-function placeIn(query: URLSearchParams, usual: string): Place {
+function placeIn(query: URLSearchParams, manager: QueueManager): Place {
   const queue = query.get('queue') ?? '';
   if (queue === '') throw neededField('queue');
-  const state = JOB_STATES.find((each) => each === query.get('state')) ?? 'ready';
-  return { connection: query.get('connection') ?? usual, queue, state };
+  const state = statesOf(manager).find((each) => each === query.get('state')) ?? 'ready';
+  return { connection: query.get('connection') ?? manager.defaultConnection, queue, state };
 }
+
+const statesOf = (manager: QueueManager): readonly ListedState[] =>
+  remembersCompleted(manager) ? LISTED_STATES : JOB_STATES;
 
 function nowOf(now: QueueSnapshot, { connection, queue }: Place, context: PageContext): Html {
   const { ready, delayed, running, failed = 0, oldestWait, rate, isPaused, limit } = now;
@@ -134,11 +138,11 @@ function chartsOf(figures: QueueFigures, { connection, queue, state }: Place, { 
 
 function jobList(page: JobPage | undefined, now: QueueSnapshot, place: Place, context: PageContext): Html {
   const { connection, queue, state } = place;
-  const tab = (each: JobState): Html => {
-    const count = now[each];
+  const tab = (each: ListedState): Html => {
+    const count = countOf(now, each);
     return html`<a href="${address('queue', { connection, queue, state: each })}"${each === state && html` aria-current="true"`}>${each}${count !== undefined && html` <span class="soft">${numberText(count)}</span>`}</a>`;
   };
-  const tabs = html`<nav class="tabs" aria-label="Jobs by their state">${JOB_STATES.map(tab)}</nav>`;
+  const tabs = html`<nav class="tabs" aria-label="Jobs by their state">${statesOf(context.manager).map(tab)}</nav>`;
   if (page === undefined)
     return html`${tabs}<p class="empty">This store counts its ${state} jobs but cannot list them.</p>`;
   const after = context.query.get('after');
@@ -146,7 +150,7 @@ function jobList(page: JobPage | undefined, now: QueueSnapshot, place: Place, co
   if (page.jobs.length === 0)
     return html`${tabs}<p class="empty">${after === null ? EMPTY[state] : 'There are no more.'} ${first}</p>`;
   // A store may announce a next page that is empty.
-  const isAll = after === null && page.jobs.length >= (now[state] ?? Infinity);
+  const isAll = after === null && page.jobs.length >= (countOf(now, state) ?? Infinity);
   const next =
     page.next !== undefined &&
     !isAll &&
@@ -160,32 +164,38 @@ function jobList(page: JobPage | undefined, now: QueueSnapshot, place: Place, co
   return html`${tabs}${shown}<p class="pages">${first} ${next}</p>`;
 }
 
-const EMPTY: Readonly<Record<JobState, string>> = {
+/** Nobody counts the completed ones. */
+const countOf = (now: QueueSnapshot, state: ListedState): number | undefined =>
+  state === 'completed' ? undefined : now[state];
+
+const EMPTY: Readonly<Record<ListedState, string>> = {
   ready: 'No job is ready.',
   delayed: 'No job is delayed.',
   running: 'No job is running.',
   failed: 'No job of this queue has failed.',
+  completed: 'No job has completed of late.',
 };
 
-const WHEN: Readonly<Record<JobState, string>> = {
+const WHEN: Readonly<Record<ListedState, string>> = {
   ready: 'Dispatched',
   delayed: 'Ready',
   running: 'Lease ends',
   failed: 'Failed',
+  completed: 'Completed',
 };
 
 function jobRow(job: ListedJob, context: PageContext): Html {
   const { id, name, connection, queue, state, attempts, tries, payload, error } = job;
-  const at = state === 'failed' ? job.failedAt : state === 'ready' ? job.createdAt : job.at;
+  const at = job.completedAt ?? job.failedAt ?? (state === 'ready' ? job.createdAt : job.at);
   const about = { fields: { connection, queue, id }, subject: name };
   const buttons =
     state === 'failed'
       ? failureButtons('job', about, context)
       : [
           state === 'delayed' && moveButtons(about, context),
-          actionForm({ action: 'cancel-job', label: 'Cancel', ...about }, context),
+          state !== 'completed' && actionForm({ action: 'cancel-job', label: 'Cancel', ...about }, context),
         ];
   return html`<tr${id !== undefined && html` data-key="${id}"`}><th scope="row">${jobLink(job)}<br><span class="soft mono">${id}</span>${job.waitsToRunAlone === true && html`<br><span class="warn">waits to run alone</span>`}</th>
 <td>${at && moment(at, context.now)}</td><td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>
-<td class="excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : excerptOf(payload)}</td><td class="actions">${id !== undefined && buttons}</td></tr>`;
+<td class="excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : payload !== undefined && excerptOf(payload)}</td><td class="actions">${id !== undefined && buttons}</td></tr>`;
 }
