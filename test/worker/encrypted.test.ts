@@ -86,6 +86,18 @@ class Charge extends Job {
   }
 }
 
+let counted: (card: string) => void = () => undefined;
+
+@Job({ encrypted: true })
+class Counted extends Job {
+  constructor(readonly card: string) {
+    super();
+  }
+  handle(): void {
+    counted(this.card);
+  }
+}
+
 class Paid {
   constructor(readonly by: string) {}
 }
@@ -200,6 +212,45 @@ const excerpt = (text: string, word: string): string | undefined => {
   const at = text.indexOf(word);
   return at === -1 ? undefined : text.slice(Math.max(0, at - 200), at + 60);
 };
+
+it('a key is changed in three steps under load, and no job fails or is lost, whichever worker gets it', async () => {
+  const server = await startRedisServer();
+  const ran: string[] = [];
+  counted = (card) => void ran.push(card);
+  const steps = [
+    { use: 'old', keys: { old: OLD_KEY } },
+    { use: 'old', keys: { old: OLD_KEY, new: KEY } },
+    { use: 'new', keys: { old: OLD_KEY, new: KEY } },
+    { use: 'new', keys: { new: KEY } },
+  ];
+  const programs = steps.map((step) => {
+    const connections = { main: { driver: 'redis', url: server.url } } as const;
+    return new QueueManager(
+      { connectors: builtInConnectors, logger: new RecordingLogger() },
+      { connections, encryption: step },
+    );
+  });
+  const most = 150;
+  try {
+    // Each step meets the one before it: half of the programs are deployed. The last one begins when nothing waits.
+    for (const pair of [programs.slice(0, 2), programs.slice(1, 3), programs.slice(3)]) {
+      const sent = Array.from({ length: most }, (_, n) =>
+        new JobBus(() => pair[n % pair.length]!).dispatch(new Counted(`${programs.indexOf(pair[0]!)}-${n}`)),
+      );
+      const workers = pair.map((manager) => new Worker({ drain: true, concurrency: 5 }, manager).run());
+      await Promise.all([...sent, ...workers]);
+      await Promise.all(pair.map((manager) => new Worker({ drain: true }, manager).run()));
+    }
+
+    expect(new Set(ran).size).toBe(3 * most);
+    expect(ran).toHaveLength(3 * most);
+    expect(await programs[0]!.failed.list()).toEqual([]);
+    expect(await programs[0]!.connection().size()).toBe(0);
+  } finally {
+    await Promise.all(programs.map((manager) => manager.close()));
+    await server.stop();
+  }
+});
 
 describe('an encrypted job', () => {
   it('is never sent in the clear: without a key its dispatch is refused', async () => {
