@@ -33,7 +33,7 @@ const layerRules = layers.slice(0, -1).map(([name, path], index) => {
 });
 
 /** Parts of their own: a program loads each by its subpath, and only if it uses it. */
-const subpaths = ['entities', 'laravel'];
+const subpaths = ['entities', 'laravel', 'otel'];
 
 const apart = (folder) => ({
   name: `${folder}-knows-only-public-types`,
@@ -98,6 +98,7 @@ module.exports = {
       'connections/sqs',
       'it is optional, and what may be asked twice is decided there once.',
     ),
+    only(['@opentelemetry/api'], 'otel', 'a program without traces must not load it.'),
     only(['tsyringe'], 'container', 'any other container can stand in for it.'),
     only(['class-transformer'], 'payload', 'the codec alone decides what travels.'),
     only(['croner'], 'schedule', 'what clocks that change do to a time is decided there once.'),

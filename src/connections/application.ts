@@ -197,7 +197,7 @@ export interface DispatchObservation {
 
 export interface EndedRun {
   readonly job: JobContext;
-  /** The name of its worker. */
+  /** The name of its worker; of its connection, if it ran within its dispatch. */
   readonly worker: string;
   readonly reservation: Reservation;
   /** As confirmed by the store. `lost`: it refused the outcome. */
@@ -227,7 +227,7 @@ export interface Observer {
    * continues with what `call` returns or throws, whatever the observer makes of it.
    */
   around?(job: JobContext, call: () => unknown): unknown;
-  /** A worker's run has ended, and the store has confirmed how. */
+  /** A run has ended, and the store has confirmed how. On `sync`, where nothing is stored, at the end of the run. */
   ended?(run: EndedRun): void;
   /** A run begins of a job whose previous worker died or froze. */
   recovered?(job: JobContext, reservation: Reservation): void;

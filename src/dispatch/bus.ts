@@ -71,8 +71,13 @@ export class JobBus implements JobDispatcher {
   async dispatchSync<J extends JobInstance>(job: J): Promise<HandleResult<J>> {
     const manager = this.#managerOf();
     if (!isJob(manager, job)) return (await this.#runCommand(manager, job)) as HandleResult<J>;
-    const { queue, entry } = manager.encoder.encode(job, { connection: 'sync' });
-    return (await manager.syncRunner().run(queue, entry.payload)) as HandleResult<J>;
+    const runner = manager.syncRunner();
+    const { queue, entry, observed } = manager.encoder.encode(job, { connection: 'sync' });
+    try {
+      return (await runner.run(queue, entry.payload)) as HandleResult<J>;
+    } finally {
+      observed?.end();
+    }
   }
 
   /**

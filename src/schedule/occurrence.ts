@@ -5,6 +5,7 @@ import { entriesFor, pushEvent } from '../connections/entries';
 import { CapabilityError } from '../connections/errors';
 import type { RecordStore } from '../connections/record-store';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
+import type { EncodedJob } from '../dispatch/job-encoder';
 import { tellPushed } from '../dispatch/send';
 import type { OperationsConnection } from '../connections/application';
 import { uuidAt, uuidv7 } from '../payload/uuid';
@@ -49,6 +50,11 @@ export function clockOf(
   return target.now?.() ?? operations.now?.() ?? Promise.resolve(application.clock.now());
 }
 
+interface Sent {
+  readonly result: Pushed | 'before' | 'late' | 'skipped' | 'held';
+  readonly queue: string;
+}
+
 /**
  * `held`: another process is about to send it, but may fail to. @param last where the last one went @throws what is wrong with
  * the job, and what its store throws
@@ -60,10 +66,10 @@ export async function sendOccurrence(
   destination: Destination,
   application: DispatchApplication,
   last: Pick<ScheduleState, 'sentAt' | 'sentTo'> = {},
-): Promise<{ readonly result: Pushed | 'before' | 'late' | 'skipped' | 'held'; readonly queue: string }> {
+): Promise<Sent> {
   const { name, parts, overlapKey } = schedule;
   const { target, skipsOverlaps } = destination;
-  const { connection, queue: chosen, missed } = parts;
+  const { connection, queue: chosen } = parts;
   const encoded = application.encoder.encode(parts.make(), {
     connection,
     queue: chosen,
@@ -71,18 +77,40 @@ export async function sendOccurrence(
     delay: target.capabilities.moments === true ? new Date(at) : 0,
     occurrence: { schedule: name, at, id: uuidAt(name, at), key: skipsOverlaps ? overlapKey : undefined },
   });
+  try {
+    const sent = await push(encoded, schedule, at, now, destination, last);
+    // Of what another process has sent, or nobody may send, there is nothing to see.
+    if (typeof sent.result === 'object' || sent.result === 'queued') encoded.observed?.end();
+    return sent;
+  } catch (error) {
+    encoded.observed?.end(error);
+    throw error;
+  }
+}
+
+async function push(
+  encoded: EncodedJob,
+  schedule: Schedule,
+  at: Milliseconds,
+  now: Milliseconds,
+  destination: Destination,
+  last: Pick<ScheduleState, 'sentAt' | 'sentTo'>,
+): Promise<Sent> {
+  const { name, parts } = schedule;
+  const { target, skipsOverlaps } = destination;
+  const { queue } = encoded;
   const [entry] = await entriesFor(target, [encoded]);
-  const page = { queue: encoded.queue, entries: [entry!] };
-  const once = { key: `schedule ${name} ${at}`, until: at + missed.within * 1000 };
-  if (skipsOverlaps) await removeLeftover(schedule, encoded.queue, target, last);
+  const page = { queue, entries: [entry!] };
+  const once = { key: `schedule ${name} ${at}`, until: at + parts.missed.within * 1000 };
+  if (skipsOverlaps) await removeLeftover(schedule, queue, target, last);
   await encoded.hooks?.emit('queueing', pushEvent(encoded));
   const result =
     target.keys === undefined
       ? await pushClaimed(destination, page, once, now)
       : await target.keys.pushOnce(page, once);
-  if (typeof result === 'string') return { result, queue: encoded.queue };
+  if (typeof result === 'string') return { result, queue };
   await tellPushed(encoded, result[0]);
-  return { result: result[0]!, queue: encoded.queue };
+  return { result: result[0]!, queue };
 }
 
 /**

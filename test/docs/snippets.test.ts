@@ -8,7 +8,16 @@ const snippets = snippetsOf(root);
 const running = snippets.filter(({ runs }) => runs);
 
 /** Packages that snippets import besides Onqueue. */
-const PACKAGES = ['@types/node', 'nodemailer', '@types/nodemailer', '@types/pg', '@types/express', 'kysely', 'knex'];
+const PACKAGES = [
+  '@types/node',
+  'nodemailer',
+  '@types/nodemailer',
+  '@types/pg',
+  '@types/express',
+  'kysely',
+  'knex',
+  '@opentelemetry/sdk-trace-node',
+];
 
 const TSCONFIG = {
   compilerOptions: {

@@ -194,6 +194,20 @@ describe('the packed package', () => {
     expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: '0 true function 7\n', stderr: '' });
   });
 
+  it.concurrent('loads OpenTelemetry only by its subpath, and when it is used', async () => {
+    const project = projectWith({
+      'main.cjs': `
+        const loaded = () => Object.keys(require.cache).filter((file) => /opentelemetry/.test(file)).length;
+        const { Queue } = require('onqueue');
+        const { openTelemetry } = require('onqueue/otel');
+        const before = loaded();
+        Queue.observe(openTelemetry());
+        console.log(before, loaded() > 0);
+      `,
+    });
+    expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: '0 true\n', stderr: '' });
+  });
+
   it.concurrent('lets a program that awaited its dispatches end by itself without Queue.close()', async () => {
     const project = projectWith({
       'main.cjs': `
@@ -253,9 +267,10 @@ describe('the packed package', () => {
         import { dashboard } from 'onqueue/dashboard';
         import * as entities from 'onqueue/entities';
         import * as laravel from 'onqueue/laravel';
+        import * as otel from 'onqueue/otel';
         import { conformance } from 'onqueue/testing/conformance';
         import * as testing from 'onqueue/testing';
-        export { conformance, dashboard, entities, laravel, Queue, testing };
+        export { conformance, dashboard, entities, laravel, otel, Queue, testing };
       `,
     });
     project.link('@types/node');

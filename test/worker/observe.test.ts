@@ -73,6 +73,25 @@ describe('an observer', () => {
     ]);
   });
 
+  it('is told how a job of dispatchSync ended', async () => {
+    const { manager, bus } = application;
+    const heard: unknown[] = [];
+    manager.observe({
+      dispatching: () => ({ end: (error) => heard.push(['sent', error]) }),
+      ended: ({ outcome, worker, isAttempt, error }: EndedRun) =>
+        heard.push([outcome, worker, isAttempt, error?.message]),
+    });
+    await bus.dispatchSync(new Traced());
+    await expect(bus.dispatchSync(new Traced(true))).rejects.toThrow('no such span');
+
+    expect(heard).toEqual([
+      ['completed', 'sync', true, undefined],
+      ['sent', undefined],
+      ['failed', 'sync', true, 'no such span'],
+      ['sent', undefined],
+    ]);
+  });
+
   it('is told the error of a refused dispatch', async () => {
     const { manager, bus } = application;
     const heard: unknown[] = [];

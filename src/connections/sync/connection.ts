@@ -6,6 +6,7 @@
 import { noCounters, withCounters } from '../../payload/counters';
 import { runFor } from '../application';
 import { Executor } from '../../worker/run';
+import { tellEnded } from '../../worker/announcer';
 import { keepEndOf } from '../../worker/settler';
 import { RunningJob, type Outcome } from '../../worker/running-job';
 import { STORELESS, type ConnectorContext } from '../driver';
@@ -42,6 +43,8 @@ export class SyncConnection extends StorelessConnection implements SyncRunner {
     job.isAtOnce = true;
     const outcome = await this.#executor.run(job);
     await this.#keepEnd(job, outcome);
+    const { manager } = this.#context;
+    if (manager.observers.size > 0) tellEnded(manager, this.name, { job, outcome }, 'settled');
     await this.#executor.announcer.announce(job, outcome);
     await this.#follow(job, outcome);
     if (outcome.error !== undefined) throw outcome.error;
