@@ -201,7 +201,10 @@ export class WorkProcess {
   }
 }
 
-/** What `work` prints at its start: the store, the queues, the registered jobs, and warnings about them. */
+/** How many classes the start of a worker lists. */
+const MOST_LISTED = 20;
+
+/** What `work` prints at its start: the store, the queues, the registered jobs of these queues, and warnings about them. */
 function printOpening(session: Session, manager: QueueManager, given: string | undefined, flags: WorkFlags): void {
   const { name: connection, driver, address } = manager.driver(given);
   const options = resolveWorkerOptions(workerOptions(given, flags));
@@ -212,7 +215,13 @@ function printOpening(session: Session, manager: QueueManager, given: string | u
     const facts = { connection, driver, store: address, queues, jobs };
     manager.logger.info(facts, `The worker starts. Store: ${store}. Queues: ${queues.join(', ')}.`);
   } else if (flags.quiet !== true) {
-    const table = jobs.length === 0 ? [] : ['', formatTable(JOB_HEADINGS, jobs.map(jobRow))];
+    const own = jobs.filter((job) => job.connection === connection && queues.includes(job.queue));
+    const table = own.length === 0 ? [] : ['', formatTable(JOB_HEADINGS, own.slice(0, MOST_LISTED).map(jobRow))];
+    const others = jobs.length - Math.min(own.length, MOST_LISTED);
+    if (others > 0)
+      table.push(
+        `${own.length === 0 ? '' : 'and '}${counted(others, 'job class', 'job classes')} more: onqueue classes`,
+      );
     session.output.note([`Store    ${store}`, `Queues   ${queues.join(', ')}`, ...table, ''].join('\n'));
   }
   const warn = (remark: string | undefined): void => {

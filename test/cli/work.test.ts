@@ -39,6 +39,13 @@ describe('work', () => {
     expect(code).toBe(0);
   });
 
+  it('does not list the classes of other queues', async () => {
+    const { stderr } = await kit.work('--queue=nobody', '--stop-when-empty', '--log=text');
+
+    expect(stderr).not.toMatch(/^SendMail +mail/m);
+    expect(stderr).toMatch(/^\d+ job class(es)? more: onqueue classes$/m);
+  });
+
   it('gives the process the title of its --name', async () => {
     await kit.work('--stop-when-empty', '--name=mails');
 
