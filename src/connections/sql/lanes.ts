@@ -14,7 +14,7 @@ interface KnownLane extends LaneState {
 export class SqlLanes extends StorePart implements LaneStore {
   async list(queue: string, after = ''): Promise<LanePage> {
     const known = await this.#page('lanes.list', queue, after);
-    const lanes = known.filter(({ isListed }) => isListed).map(({ isListed: _, ...lane }) => lane);
+    const lanes = known.flatMap(({ isListed, ...lane }) => (isListed ? [lane] : []));
     return { lanes, ...nextOf(known) };
   }
 

@@ -163,6 +163,7 @@ export class PostgresLanes implements LaneStatements {
     return Number(came);
   }
 
+  // oxlint-disable-next-line require-yield -- the sequence knows the order
   *held(): Work<Row> {
     return { ...HELD_COLUMNS, lane_order: raw(`nextval(${literal(this.#names.places)})`) };
   }

@@ -1,28 +1,8 @@
 /** Which jobs of a lane are in, in a SQLite file. There is one transaction at a time that writes, so nothing is locked. */
 import type { Seconds } from '../../../base/clock';
 import { MOST_JOBS } from '../../../base/collections';
-import {
-  HELD_AT,
-  laneColumns,
-  lanesOf,
-  MAY_BE_IN,
-  READY,
-  type Dialect,
-  type LaneMove,
-  type LaneStatements,
-} from '../dialect';
-import {
-  raw,
-  rowsOf,
-  run,
-  sql,
-  written,
-  type Row,
-  type Sql,
-  type SqlRow,
-  type SqlValue,
-  type Work,
-} from '../statement';
+import { HELD_AT, laneColumns, lanesOf, MAY_BE_IN, type Dialect, type LaneMove, type LaneStatements } from '../dialect';
+import { rowsOf, run, written, type Row, type Sql, type SqlRow, type SqlValue, type Work } from '../statement';
 import type { KeyedJob } from './keys';
 import { tailOf } from './line';
 

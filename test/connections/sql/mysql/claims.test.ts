@@ -3,7 +3,7 @@ import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { TestClock } from '../../../../src/testing/test-clock';
 import { meantToPass } from '../../../support/meant-to-pass';
 import { idOf, payload, reserve } from '../open-database';
-import { describeClaims } from '../server/claims';
+import { describeClaims, openLimited, takenAfter } from '../server/claims';
 import { MysqlWorld } from './open-mysql';
 import { settleIn, waitOn } from '../../../support/exchange';
 
@@ -51,10 +51,7 @@ describe('a store in MariaDB', () => {
   });
 
   it('counts the jobs of a limited queue only once those before it have committed what they took', async () => {
-    const connection = await world.open();
-    await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
-    await connection.push('free', [{ payload: payload('c') }]);
-    await connection.control.limit('default', 1);
+    const connection = await openLimited(world);
     const client = await world.client();
     const [first] = await world.rows(`SELECT MIN(id) AS id FROM ${world.table} WHERE queue = 'default'`);
     await client.query('SET TRANSACTION ISOLATION LEVEL READ COMMITTED');
@@ -64,11 +61,12 @@ describe('a store in MariaDB', () => {
     await client.query(
       `UPDATE ${world.table} SET reserved_at = 1, lease_until = 4e9, holder = 'x' WHERE id = ${String(first!['id'])}`,
     );
-    const reserving = reserve(connection);
-    await world.untilSomebodyWaits(client);
-    expect((await reserve(connection, { queues: ['free'] })).map(idOf)).toEqual(['c']);
-    await client.query('COMMIT');
-    expect(await reserving).toEqual([]);
+    const taken = await takenAfter(
+      connection,
+      () => world.untilSomebodyWaits(client),
+      () => client.query('COMMIT'),
+    );
+    expect(taken).toEqual([]);
   });
 
   it('reports a row that another client keeps locked for too long, and settles it later', async () => {

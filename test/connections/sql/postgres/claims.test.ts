@@ -1,8 +1,8 @@
 /** How many clients claim jobs at once, and at what cost. */
 import type { Reservation } from '../../../../src/connections/contract';
 import { eventually } from '../../../support/eventually';
-import { idOf, payload, reserve } from '../open-database';
-import { describeClaims } from '../server/claims';
+import { payload, reserve } from '../open-database';
+import { describeClaims, openLimited, takenAfter } from '../server/claims';
 import { PostgresWorld } from './open-postgres';
 import { settleIn, waitOn } from '../../../support/exchange';
 
@@ -108,19 +108,17 @@ describe('a store in PostgreSQL', () => {
   });
 
   it('counts the jobs of a limited queue only once those before it have committed what they took', async () => {
-    const connection = await world.open();
-    await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
-    await connection.push('free', [{ payload: payload('c') }]);
-    await connection.control.limit('default', 1);
+    const connection = await openLimited(world);
     const client = await world.client();
     const taking = `select "${world.table}_exchange_v10"('{}', '{}', null, null, null, null, '{default}', 5, 60, 'c', 1, '{}', 0, null)`;
     await client.query('begin');
     expect((await client.query(taking)).rows).toHaveLength(2);
-    const reserving = reserve(connection);
-    await eventually(async () => (await world.rows('select from pg_locks where not granted')).length > 0);
-    expect((await reserve(connection, { queues: ['free'] })).map(idOf)).toEqual(['c']);
-    await client.query('commit');
-    expect(await reserving).toEqual([]);
+    const taken = await takenAfter(
+      connection,
+      () => eventually(async () => (await world.rows('select from pg_locks where not granted')).length > 0),
+      () => client.query('commit'),
+    );
+    expect(taken).toEqual([]);
   });
 
   it('wakes a waiting worker without delay when another process pushes', async () => {

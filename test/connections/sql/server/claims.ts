@@ -21,6 +21,28 @@ async function work(connection: SqlConnection, limit: number): Promise<readonly 
   return ids;
 }
 
+/** A queue of two jobs that may run one at a time, and another with the job `c`. */
+export async function openLimited(world: ServerWorld): Promise<SqlConnection> {
+  const connection = await world.open();
+  await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
+  await connection.push('free', [{ payload: payload('c') }]);
+  await connection.control.limit('default', 1);
+  return connection;
+}
+
+/** What a reserve from that queue takes: it waits for whoever has just taken a job, until `commit`. Another queue waits for nobody. */
+export async function takenAfter(
+  connection: SqlConnection,
+  waits: () => Promise<unknown>,
+  commit: () => Promise<unknown>,
+): Promise<readonly unknown[]> {
+  const reserving = reserve(connection);
+  await waits();
+  expect((await reserve(connection, { queues: ['free'] })).map(idOf)).toEqual(['c']);
+  await commit();
+  return reserving;
+}
+
 export function describeClaims(world: ServerWorld): void {
   describe(`claiming jobs in ${world.name}`, () => {
     it('gives each of many jobs to exactly one of four workers while others push', async () => {
