@@ -40,6 +40,11 @@ export class Child {
     });
   }
 
+  /** Tells it to end, as an orchestrator does. */
+  end(): void {
+    this.#process.kill('SIGTERM');
+  }
+
   async kill(): Promise<void> {
     this.#process.kill('SIGKILL');
     await this.exited;

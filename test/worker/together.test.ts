@@ -112,6 +112,17 @@ it('a worker that stops calls the group that it gathers at once', async () => {
   expect(await application.manager.connection().size()).toBe(0);
 });
 
+it('a job whose next crash would be its last takes no others with it', async () => {
+  const suspect = `{"job":"Index","data":{"n":99},"id":"suspect","crashes":2,"attempts":0}`;
+  await application.manager.driver().push('default', [{ payload: suspect }]);
+  await push(2);
+  const running = worker(10).run();
+  await elapse(application.clock, 5);
+  await running;
+
+  expect(calls).toEqual([[0, 1], [99]]);
+});
+
 it('a cancelled job leaves the group, and the others go on', async () => {
   const ids = await push(3);
   const running = worker().run();
