@@ -12,6 +12,7 @@ import { definitionOfClass } from '../job/instance';
 import { BUILT_IN, type JobDefinition, registry } from '../job/registry';
 import type { ChainLink } from '../payload/chain';
 import { decodeJob, type Envelope, envelopeIn } from '../payload/envelope';
+import { Vault } from '../payload/vault';
 
 /** One payload as it reached a connection. */
 export interface Push {
@@ -51,27 +52,35 @@ export class ReadPush {
   readonly definition: JobDefinition | undefined;
   readonly #envelope: Envelope | undefined;
   readonly #now: Milliseconds;
+  readonly #vault: Vault;
 
-  constructor(connection: string, queue: string, entry: Entry, now: Milliseconds) {
+  /** @param vault of the application that pushes: it may be closed before the job is read */
+  constructor(
+    connection: string,
+    queue: string,
+    entry: Entry,
+    now: Milliseconds,
+    vault: Vault = currentApplication()?.vault ?? new Vault(),
+  ) {
     const { payload: text, dueAt } = entry;
     const delay = dueAt === undefined ? (entry.delay ?? 0) : Math.max(0, (dueAt - now) / 1000);
     // A raw push may be anything; a worker would set it aside.
     const envelope = envelopeIn(Buffer.from(text));
     this.#envelope = envelope;
     this.#now = now;
+    this.#vault = vault;
     this.definition = envelope?.definitionIn(registry());
     const name = this.definition?.name ?? envelope?.name ?? '';
     this.push = { id: envelope?.id ?? '', name, connection, queue, delay, payload: envelope?.fields ?? {}, text };
   }
 
-  static ofLink(link: ChainLink, from: string, now: Milliseconds): ReadPush {
-    return new ReadPush(link.connection ?? from, link.queue, link, now);
+  static ofLink(link: ChainLink, from: string, now: Milliseconds, vault?: Vault): ReadPush {
+    return new ReadPush(link.connection ?? from, link.queue, link, now, vault);
   }
 
   /** As a worker would get it. Undefined if its class is not registered here. @throws InvalidPayloadError, UnknownClassError */
   get job(): object | undefined {
-    const { vault } = currentApplication()!;
-    return this.#envelope && this.definition && decodeJob(this.#envelope, this.definition, registry(), vault, {});
+    return this.#envelope && this.definition && decodeJob(this.#envelope, this.definition, registry(), this.#vault, {});
   }
 
   get next(): NextJob {
@@ -93,7 +102,7 @@ export class ReadPush {
     const { job } = this;
     if (!(job instanceof StartBatch)) return undefined;
     const { jobs, place } = job.plan;
-    return jobs.map(({ queue, entry }) => new ReadPush(place.connection, queue, entry, this.#now));
+    return jobs.map(({ queue, entry }) => new ReadPush(place.connection, queue, entry, this.#now, this.#vault));
   }
 
   /** For people. */
@@ -110,7 +119,7 @@ export class ReadPush {
   }
 
   #linked(link: ChainLink): ReadPush {
-    return ReadPush.ofLink(link, this.push.connection, this.#now);
+    return ReadPush.ofLink(link, this.push.connection, this.#now, this.#vault);
   }
 
   /** Its class and data, in one line. */

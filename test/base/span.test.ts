@@ -36,8 +36,7 @@ it.each([
 });
 
 it('never writes as many of a unit as the next one has', () => {
-  for (let span = 0; span < 200_000; span += 7) {
-    const written = spanText(span);
-    expect(written).not.toMatch(/^(60 s|1000 ms|60 min|24 h)/);
-  }
+  const written = Array.from({ length: 30_000 }, (_, place) => spanText(place * 7));
+
+  expect(written.filter((text) => /^(60 s|1000 ms|60 min|24 h)/.test(text))).toEqual([]);
 });

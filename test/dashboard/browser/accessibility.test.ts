@@ -2,7 +2,7 @@
 import { PAGES } from '../../../src/dashboard/pages/pages';
 import { type Browser, startBrowser, type View } from '../../support/browser';
 import { type Served, served } from '../kit/served';
-import { openWorld, QUEUES, type World } from '../kit/world';
+import { openWorld, type World } from '../kit/world';
 
 let world: World;
 let panel: Served;
@@ -29,16 +29,13 @@ const queue = (name: string, state = 'ready') =>
 
 const SHOWN: Readonly<Record<string, string | ((of: World) => string)>> = {
   'the overview': '',
-  'the overview of a week': '?within=7d',
   'a queue with jobs that wait': queue('mail'),
   'a queue with running jobs': queue('imports', 'running'),
   'a queue with failed jobs': queue('mail', 'failed'),
-  'a queue with a strange name': queue(QUEUES.strange),
   'a job that waits, with secrets': job('secret'),
   'a running job': job('running'),
   'a job with a chain': job('chained'),
   'a failed job': job('refused'),
-  'a failed job with markup': job('markup'),
   'a completed job': job('completed'),
   'a job whose worker has crashed': job('crashed'),
   'a job that nobody knows': 'job?id=no-such-job',
@@ -49,7 +46,6 @@ const SHOWN: Readonly<Record<string, string | ((of: World) => string)>> = {
   'the batches': 'batches',
   'a batch with failures': batch('withFailures'),
   'a running batch': batch('running'),
-  'a cancelled batch': batch('cancelled'),
   'a search': 'search?text=invoice',
   'a search for nothing': 'search',
   'a page that cannot be shown': 'failed?olderThan=soon',

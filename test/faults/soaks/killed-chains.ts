@@ -47,7 +47,7 @@ export const killedChains: Soak<Size> = {
   stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql'],
   // test/faults/chains.test.ts kills workers of chains on SQLite. On the other stores the tests kill workers in the middle of
   // batches, which contain chains.
-  inTests: ['redis'],
+  inTests: [],
   sizes: {
     test: { lease: meantToPass(6), chains: 40, kills: 2, takes: 10 },
     soak: { lease: meantToPass(1), chains: 2000, kills: 100, takes: 20 },

@@ -26,7 +26,7 @@ export const killedLanes: Soak<Size> = {
   title: 'jobs of many lanes, whose worker processes are killed with SIGKILL and frozen',
   figure: `0 lost; at no moment more than ${IN_LANE} of a lane with workers; none held at the end`,
   stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql'],
-  inTests: ['redis', 'sqlite'],
+  inTests: ['redis'],
   sizes: {
     test: { lease: meantToPass(6), lanes: 8, jobs: 30, kills: 2, killsOnServers: 2, freezes: 0 },
     soak: { lease: meantToPass(1), lanes: 40, jobs: 500, kills: 100, killsOnServers: 20, freezes: 50 },

@@ -26,7 +26,7 @@ export const killedSteps: Soak<Size> = {
   title: 'long jobs of five steps and a cursor, whose worker processes are killed with SIGKILL at random lines',
   figure: 'each step runs once, and once more only for a kill that hit it; no cursor goes back by more than a second',
   stores: ['redis', 'sqlite', 'postgres'],
-  inTests: ['redis', 'sqlite'],
+  inTests: ['sqlite'],
   sizes: {
     test: { lease: meantToPass(6), jobs: 4, kills: 3, rows: 40 },
     soak: { lease: meantToPass(1), jobs: 60, kills: 200, rows: 100 },

@@ -33,7 +33,7 @@ export const mixedWork: Soak<Size> = {
   figure: 'memory of workers and store flat, 0 handles leaked, every job accounted for',
   stores: ['redis', 'sqlite'],
   // So short, it shows only that the soak works.
-  inTests: ['redis'],
+  inTests: [],
   sizes: { test: { minutes: 0.02 }, soak: { minutes: 2.5 }, full: { minutes: 60 } },
 
   async play(store, { minutes }) {
