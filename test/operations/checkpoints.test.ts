@@ -246,6 +246,14 @@ describe('a cursor', () => {
 });
 
 describe('a job that has failed', () => {
+  it('leaves no record of a first attempt that has kept nothing', async () => {
+    script = () => Promise.reject(new Error('before any step'));
+    const id = await application.manager.connection().push(new Long());
+    await new Worker({ maxJobs: 1 }, application.manager).run();
+
+    expect(await recordOf(id)).toBeUndefined();
+  });
+
   const fail = async (): Promise<string> => {
     script = async (job) => {
       await job.step('load', noted('load', 1));
