@@ -5,7 +5,7 @@ import type { ConformanceHarness } from '../../src/testing/conformance';
 import { RedisWorld } from '../connections/redis/open-redis';
 
 /** The ACL rule from the documentation. */
-const [, RULE] = /^ACL SETUSER worker (.*)$/m.exec(readFileSync(join(__dirname, '../../docs/connections.md'), 'utf8'))!;
+const [, RULE] = /^ACL SETUSER worker (.*)$/m.exec(readFileSync(join(__dirname, '../../docs/redis.md'), 'utf8'))!;
 
 let world: RedisWorld;
 

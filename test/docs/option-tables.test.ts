@@ -65,20 +65,31 @@ const CONFIGS = 'connections/driver.ts';
 /** The words of a page after which a table stands. */
 type Place = readonly [page: string, behind: string, head: string, rows: readonly Row[]];
 
-const keyTables: readonly (readonly [behind: string, keys: readonly string[], rows: readonly Row[]])[] = [
+/** The pages of the drivers that have keys of their own. */
+const PAGES: Readonly<Record<string, string>> = {
+  redis: 'redis.md',
+  database: 'databases.md',
+  beanstalkd: 'beanstalkd.md',
+  sqs: 'sqs.md',
+  failover: 'failover.md',
+};
+
+const keyTables: readonly (readonly [page: string, behind: string, keys: readonly string[], rows: readonly Row[]])[] = [
   [
+    'configuration.md',
     '## Configuration',
     Object.keys(CONFIGURATION_KEYS),
     rowsOfInterface('application/configuration/configuration.ts', 'Configuration<'),
   ],
   [
+    'configuration.md',
     'Each connection takes',
     Object.keys(STORE_KEYS),
     [...rowsOfInterface(CONFIGS, 'CommonConfig'), ...rowsOfInterface(CONFIGS, 'StoreConfig')],
   ],
   ...drivers.flatMap(({ name, keys }) => {
     const own = Object.keys(keys).filter((key) => !Object.hasOwn(STORE_KEYS, key));
-    return own.length === 0 ? [] : [[`## ${name}\n`, own, rowsOfDriver(name)] as const];
+    return own.length === 0 ? [] : [[PAGES[name] ?? 'connections.md', '# ', own, rowsOfDriver(name)] as const];
   }),
 ];
 
@@ -86,7 +97,7 @@ const tables: readonly Place[] = [
   ['jobs.md', '# ', OPTION, rowsOfInterface('job/options.ts', 'JobOptions')],
   ['workers.md', '# ', OPTION, rowsOfInterface('worker/worker-options.ts', 'WorkerOptions')],
   ['cli.md', '# ', OPTION, rowsOfFlags({ ...PROJECT_FLAGS, ...WORK_FLAGS })],
-  ...keyTables.map(([behind, , rows]) => ['connections.md', behind, KEY, rows] as const),
+  ...keyTables.map(([page, behind, , rows]) => [page, behind, KEY, rows] as const),
 ];
 
 describe('the option tables in the documentation', () => {
@@ -105,7 +116,7 @@ describe('the option tables in the documentation', () => {
     expect(process.env['WRITE_DOCS'] ?? found).toBe(process.env['WRITE_DOCS'] ?? table);
   });
 
-  it.each(keyTables)('contain every key that is checked: %s', (_behind, keys, rows) => {
+  it.each(keyTables)('contain every key that is checked: %s, %s', (_page, _behind, keys, rows) => {
     const told = rows.map(([key]) => key.replaceAll('`', ''));
 
     expect(told.toSorted()).toEqual(keys.filter((key) => key !== 'driver').toSorted());

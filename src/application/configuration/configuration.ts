@@ -1,6 +1,6 @@
 /**
  * What `Queue.configure` and `onqueue.config.*` take, and how each key is checked; with the keys that connections of several drivers
- * share. Each driver declares its other keys in its `driver.ts`. A test compares the tables in `docs/connections.md` with these.
+ * share. Each driver declares its other keys in its `driver.ts`. A test compares the tables in `docs` with these.
  *
  * A new key needs its line in the interface of its configuration, its row here or in the driver, and the code that acts on it.
  */

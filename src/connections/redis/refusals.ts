@@ -22,10 +22,10 @@ const CREDENTIALS = /\b(NOAUTH|WRONGPASS|invalid password)\b/;
 
 const REMEDIES: readonly (readonly [words: RegExp, remedy: string])[] = [
   [CREDENTIALS, 'Check the user and the password.'],
-  [PERMISSION, 'Allow this user what Onqueue needs, with ACL SETUSER: docs/connections.md has the rule.'],
+  [PERMISSION, 'Allow this user what Onqueue needs, with ACL SETUSER: docs/redis.md has the rule.'],
   [
     UNKNOWN_COMMAND,
-    'It has renamed or removed a command that Onqueue needs (rename-command in its configuration): docs/connections.md lists them.',
+    'It has renamed or removed a command that Onqueue needs (rename-command in its configuration): docs/redis.md lists them.',
   ],
   [/\bOOM\b/, 'Raise maxmemory, or make room.'],
   [/\bREADONLY\b/, 'This is a replica; give the address of its master.'],

@@ -1,5 +1,5 @@
 /**
- * Each line of the table "In the transactions of a library" in docs/connections.md, as it stands there, on PostgreSQL: the
+ * Each line of the table "In the transactions of a library" in docs/transactions.md, as it stands there, on PostgreSQL: the
  * job is there exactly when what else the transaction wrote is.
  */
 import assert from 'node:assert/strict';
@@ -16,8 +16,8 @@ const AsyncFunction = (async () => undefined).constructor;
 const NOTE = `it's "so": ? ?? \\? $1 $2 $$ :name @p %s {} \\ \\u0000 ½ 🎉 \n`;
 
 function lines() {
-  const page = readFileSync('node_modules/onqueue/docs/connections.md', 'utf8');
-  const table = page.slice(page.indexOf('#### In the transaction of a library'));
+  const page = readFileSync('node_modules/onqueue/docs/transactions.md', 'utf8');
+  const table = page.slice(page.indexOf('### In the transaction of a library'));
   return [
     ...table.slice(0, table.indexOf('\n\n', table.indexOf('|---'))).matchAll(/^\| (\w[^|]*) \| `([^|]+)` \|/gm),
   ].map(([, library, code]) => ({ library, code }));
