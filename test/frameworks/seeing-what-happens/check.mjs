@@ -1,12 +1,13 @@
-/** docs/seeing-what-happens.md, as it stands there: its log fields, pino, Sentry, and an alert. */
+/** docs/logs.md, as it stands there: its log fields, pino and Sentry; and the alert of docs/metrics.md. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { writeFilesOf } from '../support/page.mjs';
 import { Program, run } from '../support/program.mjs';
 
-writeFilesOf('seeing-what-happens.md');
+writeFilesOf('logs.md');
 await run('tsc', ['-p', '.']);
-const page = readFileSync('node_modules/onqueue/docs/seeing-what-happens.md', 'utf8');
+const page = readFileSync('node_modules/onqueue/docs/logs.md', 'utf8');
+const metrics = readFileSync('node_modules/onqueue/docs/metrics.md', 'utf8');
 const config = ['--config', 'dist/onqueue.config.js'];
 const jsonLines = (output) => output.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []));
 
@@ -74,7 +75,7 @@ assert.deepEqual([err.type, err.message, err.cause.type], ['Error', 'no such ord
 console.log('the fields of the default log are those of the page');
 
 // Two failed jobs: fewer than a hundred are no alert, fewer than two are one.
-const [, alert] = /^npx (onqueue size --json \| jq -e '.*')$/m.exec(page);
+const [, alert] = /^npx (onqueue size --json \| jq -e '.*')$/m.exec(metrics);
 const piped = (line) => new Program('sh', ['-c', line.replace('size', `size ${config.join(' ')}`)]).ended;
 const hasJq = (await new Program('sh', ['-c', 'command -v jq']).ended).code === 0;
 if (hasJq) {
