@@ -13,6 +13,7 @@ import { type PageContext, regionsOf, type View } from './view';
 
 const NAVIGATION = [
   ['', 'Overview'],
+  ['jobs', 'Jobs'],
   ['failed', 'Failed'],
   ['workers', 'Workers'],
   ['schedules', 'Schedules'],
@@ -20,7 +21,13 @@ const NAVIGATION = [
 ] as const;
 
 /** Which navigation entry is marked on pages that are reached from another one. */
-const UNDER: Readonly<Record<string, string>> = { queue: '', job: '', batch: 'batches' };
+const UNDER: Readonly<Record<string, string>> = {
+  queue: '',
+  job: 'jobs',
+  'job-class': 'jobs',
+  runs: 'jobs',
+  batch: 'batches',
+};
 
 /** @param name the name of the page */
 export function frame(view: View, context: PageContext, name: string, notice?: Notice): Html {

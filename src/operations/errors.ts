@@ -26,9 +26,11 @@ export const invalidMonitor = defineError('E_INVALID_MONITOR', (path: string, pr
 }));
 
 /** Figures were requested for a span over which they are not kept. */
-export const invalidSpan = defineError('E_INVALID_SPAN', (within: unknown) => ({
-  message: `figures({ within: ${valueText(within)} }): figures are kept for 7 days. Give more than 0 and '7d' at most.`,
-  facts: { within },
+export const invalidSpan = defineError('E_INVALID_SPAN', (within: unknown, until?: Date) => ({
+  message:
+    `figures({ within: ${valueText(within)}${until === undefined ? '' : `, until: ${valueText(until)}`} }): figures are kept for ` +
+    "30 days. Give more than 0 and '30d' at most, from now on.",
+  facts: { within, until },
 }));
 
 /** The job whose result was awaited has failed. */

@@ -71,7 +71,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_INVALID_CHAIN: [42, 'Give instances of jobs.'],
   E_INVALID_MONITOR: ['mail.size', 'must be a whole number from 1', '10'],
   E_INVALID_OBSERVER: [{}, 'it has none of these'],
-  E_INVALID_SPAN: ['8d'],
+  E_INVALID_SPAN: ['31d'],
   E_OUTCOME_REFUSED: ['SendEmail', '0193a6c1', 'released', new Error('refused')],
   E_DATABASE_FULL: [{ file: 'jobs.sqlite', consequence: 'SendEmail was not queued' }, cause],
   E_DATABASE_TABLE_NAME: ['main', 'jobs; drop'],

@@ -85,10 +85,10 @@ describe('the overview', () => {
   it('shows how many jobs ended in each minute, and the values as a table', async () => {
     const { text } = await panel.get('?within=1h');
 
-    const [, chart = ''] = /<div class="chart" id="rate-chart"(.*?)<\/details>/s.exec(text) ?? [];
-    expect(chart).toMatch(/aria-label="Jobs a minute\. completed: latest \d+, highest \d+; failed: /);
+    const [, chart = ''] = /<div class="chart" id="rate-completed"(.*?)<\/details>/s.exec(text) ?? [];
+    expect(chart).toMatch(/aria-label="Completed a minute\. completed: latest \d+, highest \d+\. /);
     expect(chart.match(/<tr data-key/g)).toHaveLength(60);
-    expect((await panel.get('?within=24h')).text.match(/<tr data-key="\d+"/g)).toHaveLength(96);
+    expect((await panel.get('?within=24h')).text.match(/<tr data-key="\d+"/g)).toHaveLength(2 * 96);
   });
 
   it('shows what is due next, except paused schedules', async () => {

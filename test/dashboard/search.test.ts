@@ -72,7 +72,7 @@ describe.each(['memory', 'Redis'])('a search in a shop on %s', (store) => {
       '<bdi>Customers &lt;b&gt;without&lt;/b&gt; a newsletter</bdi>',
     );
     expect(await namesOf('PAYM')).toEqual([`queue?connection=${connection}&queue=payments`]);
-    expect(await namesOf('sweep')).toEqual(['failed?name=SweepCarts', 'schedules']);
+    expect(await namesOf('sweep')).toEqual(['job-class?name=SweepCarts', 'schedules']);
     const { text } = await panel.get(pageOf({ text: SCHEDULES.everyMinute }));
     expect(text).toMatch(/Schedule <a href="schedules"><bdi>sweep-carts<\/bdi>/);
   });

@@ -1,4 +1,5 @@
 import { JobCounters } from '../../src/operations/figures/job-counters';
+import type { FigureOptions } from '../../src/operations/figures/figures';
 import type { Duration } from '../../src/job/duration';
 import { Job } from '../../src/job/job';
 import { QueueUnavailableError } from '../../src/connections/errors';
@@ -180,10 +181,26 @@ describe('the figures of jobs', () => {
     expect(application.manager.counters.all).toEqual([]);
   });
 
-  it.each([['0s'], ['8d']] as const)('are refused over a span of %s', async (within) => {
+  it.each([['0s'], ['31d']] as const)('are refused over a span of %s', async (within) => {
     await expect(application.manager.connection().figures({ within })).rejects.toMatchObject({
       code: 'E_INVALID_SPAN',
     });
+  });
+
+  it('can be limited to the jobs of one name, and to a time that has passed', async () => {
+    await application.bus.dispatch(new CountedMail('fine'));
+    await work();
+    await application.clock.advance('3h');
+    const of = (options: FigureOptions) => application.manager.connection().figures(options);
+    const until = new Date(application.clock.now() - 2 * 3_600_000);
+
+    expect((await of({ within: '1h' })).total).toMatchObject({ completed: 0 });
+    expect((await of({ within: '2h', until })).total).toMatchObject({ completed: 1 });
+    expect((await of({ within: '2h', until, job: 'CountedMail' })).total).toMatchObject({ completed: 1 });
+    expect((await of({ within: '2h', until, job: 'Another' })).total).toMatchObject({ completed: 0 });
+    await expect(of({ until: new Date(Number.NaN) })).rejects.toMatchObject({ code: 'E_INVALID_SPAN' });
+    const longAgo = new Date(until.getTime() - 40 * 86_400_000);
+    await expect(of({ until: longAgo })).rejects.toMatchObject({ code: 'E_INVALID_SPAN' });
   });
 
   it('can be limited to one queue', async () => {

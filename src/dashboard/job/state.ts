@@ -10,7 +10,7 @@ import type { FoundJob } from '../../operations/found-job';
 import { address } from '../addresses';
 import { SILENT } from '../health';
 import { html, type Html, type Shown } from '../html';
-import { actionForm, failureButtons, jobLink, moveButtons, queueLink } from '../parts/links';
+import { actionForm, classLink, failureButtons, jobLink, moveButtons, queueLink } from '../parts/links';
 import { ACTIONS, factList, idFact, numberColumn, table } from '../parts/table';
 import { errorLine, moment } from '../parts/text';
 import type { PageContext } from '../view';
@@ -79,6 +79,7 @@ function facts({ job }: JobStory, { now }: PageContext): Html | undefined {
   const { id, connection, queue, createdAt, attempts = 0 } = job;
   return factList([
     idFact(id),
+    ['Class', job.name !== undefined && classLink({ name: job.name, connection })],
     ['Queue', queue !== undefined && queueLink({ connection, queue })],
     ['Connection', html`<bdi>${connection}</bdi>`],
     ['Dispatched', createdAt && moment(createdAt, now)],

@@ -3,7 +3,7 @@ import { type FailedFilter, type FailedJob, matching } from '../../application/f
 import { address } from '../addresses';
 import { type ErrorGroup, errorGroups, type FailedLook, groupButtons, lookAtFailed, queuesOfGroup } from '../failures';
 import { html, type Html } from '../html';
-import { failureButtons, hiddenFields, jobLink, queueLink } from '../parts/links';
+import { classLink, failureButtons, hiddenFields, jobLink, queueLink } from '../parts/links';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { counted, errorLine, moment, numberText } from '../parts/text';
 import type { Page, PageContext } from '../view';
@@ -125,8 +125,8 @@ function groupRow(group: ErrorGroup, choice: FailedChoice, context: PageContext)
   const { name, error, count, newest, oldest } = group;
   const since = moment(newest.failedAt, context.now);
   return html`<tr data-key="${JSON.stringify([name, error])}"><td class="number"><strong>${numberText(count)}</strong></td>
-<th scope="row"><a href="${address('failed', { ...choice, name, group: error })}"><bdi>${name}</bdi></a><br><span class="soft">${queuesOfGroup(group)}</span></th>
-<td class="message"><bdi>${errorLine(newest.exception)}</bdi></td>
+<th scope="row">${classLink(newest)}<br><span class="soft">${queuesOfGroup(group)}</span></th>
+<td class="message"><a href="${address('failed', { ...choice, name, group: error })}"><bdi>${errorLine(newest.exception)}</bdi></a></td>
 <td class="when">${count === 1 ? since : html`${since}<br><span class="soft">first ${moment(oldest.failedAt, context.now)}</span>`}</td>
 <td class="actions">${groupButtons(group, choice, context)}</td></tr>`;
 }

@@ -7,7 +7,8 @@ import { address } from '../addresses';
 import { type Finding, findingsIn, hasLateJobs, isNeglected, scheduleFindings, wellText } from '../health';
 import { html, type Html } from '../html';
 import { chartFigure } from '../parts/chart';
-import { figuresOf, jobTable, rangeIn, rangeLinks, rangeName, rateChart, withoutSpans } from '../parts/figures';
+import { beginnings, figuresOf, jobTable, rateCharts, withoutSpans } from '../parts/figures';
+import { type Period, periodIn, rangeLinks } from '../parts/period';
 import { actionForm, pausedBadge, queueLink } from '../parts/links';
 import { ACTIONS, keyNumbers, numberColumn, table } from '../parts/table';
 import { counted, moment, numberText, secondsText, tenths } from '../parts/text';
@@ -26,9 +27,10 @@ type SeenQueues = Seen<{ readonly snapshot: Snapshot; readonly figures: Figures 
 export const overview: Page = async (context) => {
   const { manager, query } = context;
   const names = manager.connectionNames();
+  const period = periodIn(query);
   const all = await readEach(names, names.length === 1, async (name) => ({
     snapshot: await snapshotOf(name, context),
-    figures: await figuresOf(name, context),
+    figures: await figuresOf(name, context, period),
   }));
   const [schedules, failures] = await Promise.all([schedulesOf(context), recentFailures(context)]);
   const snapshots = all.flatMap(({ found }) => found?.snapshot ?? []);
@@ -36,19 +38,18 @@ export const overview: Page = async (context) => {
     ...snapshots.flatMap((one) => findingsIn(one, keepsJobs(manager.settings(one.connection).driver))),
     ...scheduleFindings(schedules),
   ];
-  const range = rangeName(rangeIn(query));
   return {
     title: 'Overview',
     parts: {
       health: healthOf(findings, all, snapshots),
       failures: failureList(failures, context),
       numbers: numbersOf(snapshots),
-      rate: rateOf(all, context),
+      rate: rateOf(all, snapshots, period),
       ...Object.fromEntries(all.map((seen, place) => [`queues-${place}`, queuesOf(seen, context)])),
       ...Object.fromEntries(
         all.map(({ connection, found }, place) => [
           `jobs-${place}`,
-          jobTable(connection, found?.figures?.jobs ?? [], range),
+          jobTable(connection, found?.figures?.jobs ?? [], period.text),
         ]),
       ),
       coming: comingList(schedules, context),
@@ -106,11 +107,15 @@ function numbersOf(snapshots: readonly Snapshot[]): Html {
   return html`<h2 class="unseen">Key numbers</h2>${numbers}`;
 }
 
-function rateOf(all: readonly SeenQueues[], { query }: PageContext): Html | undefined {
+function rateOf(all: readonly SeenQueues[], snapshots: readonly Snapshot[], period: Period): Html | undefined {
   const figures = all.flatMap(({ found }) => found?.figures ?? []);
   if (figures.length === 0) return undefined;
-  const spans = figures.flatMap(({ queues }) => queues.map((queue) => queue.spans));
-  return html`${rangeLinks('', {}, rangeIn(query))}${chartFigure(rateChart('rate-chart', spans))}`;
+  const marks = beginnings(snapshots.flatMap(({ workers }) => workers ?? []));
+  const charts = rateCharts(
+    'rate',
+    figures.map(({ total }) => total.spans),
+  );
+  return html`${rangeLinks('', {}, period)}<div class="charts">${charts.map((chart) => chartFigure({ ...chart, marks }))}</div>`;
 }
 
 function queuesOf({ connection, found, trouble }: SeenQueues, context: PageContext): Html {

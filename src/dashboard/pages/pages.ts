@@ -4,8 +4,11 @@ import { batch } from './batch';
 import { batches } from './batches';
 import { failed } from './failed';
 import { job } from './job';
+import { jobClass } from './job-class';
+import { jobs } from './jobs';
 import { overview } from './overview';
 import { queue } from './queue';
+import { runs } from './runs';
 import { schedules } from './schedules';
 import { search } from './search';
 import { workers } from './workers';
@@ -14,6 +17,9 @@ export const PAGES: Readonly<Record<string, Page>> = {
   '': overview,
   failed,
   job,
+  jobs,
+  'job-class': jobClass,
+  runs,
   queue,
   workers,
   schedules,

@@ -1,5 +1,4 @@
 /** One queue: its state, its history, and its jobs. */
-import { spanText } from '../../base/span';
 import type { QueueManager } from '../../application/queue-manager';
 import type { QueueFigures } from '../../operations/figures/figures';
 import { JOB_STATES, LISTED_STATES, remembersCompleted, type JobPage } from '../../operations/found-job';
@@ -10,7 +9,8 @@ import { neededField } from '../errors';
 import { findingsIn } from '../health';
 import { html, type Html } from '../html';
 import { type Chart, chartFigure } from '../parts/chart';
-import { figuresOf, jobTable, rangeIn, rangeLinks, rangeName, rateChart, withoutSpans } from '../parts/figures';
+import { beginnings, figuresOf, jobTable, rateCharts, timeChart, withoutSpans } from '../parts/figures';
+import { type Period, periodIn, rangeLinks } from '../parts/period';
 import { actionForm, failureButtons, jobLink, moveButtons, pausedBadge } from '../parts/links';
 import { ACTIONS, keyNumbers, numberColumn, table } from '../parts/table';
 import { errorLine, excerptOf, moment, numberText, secondsText, tenths } from '../parts/text';
@@ -32,7 +32,8 @@ export const queue: Page = async (context) => {
   const place = placeIn(query, manager);
   const { connection, queue } = place;
   const snapshot = await snapshotOf(connection, context, queue);
-  const figures = await figuresOf(connection, context, queue);
+  const period = periodIn(query);
+  const figures = await figuresOf(connection, context, period, { queue });
   const after = query.get('after') ?? undefined;
   const list = () => manager.connection(connection).jobs(queue, { state: place.state, limit: PAGE, after });
   // Not all stores can list their jobs.
@@ -49,10 +50,10 @@ export const queue: Page = async (context) => {
     title: queue,
     parts: {
       now: html`${findings.map(({ tone, text }) => html`<p class="finding ${tone}">${text}</p>`)}${nowOf(now!, place, context)}`,
-      charts: known && chartsOf(known, place, context),
+      charts: known && chartsOf(known, place, period, beginnings(workers)),
       lanes: lanes && laneList(lanes, place, query.get('lane'), context),
       jobs: jobList(page, now!, place, context),
-      classes: jobTable(connection, figures?.jobs ?? [], rangeName(rangeIn(query))),
+      classes: jobTable(connection, figures?.jobs ?? [], period.text),
     },
     data: {
       ...now,
@@ -60,7 +61,12 @@ export const queue: Page = async (context) => {
       state: place.state,
       ...page,
       ...(lanes !== undefined && { lanes: lanes.lanes }),
-      figures: figures && { ...figures, queues: withoutSpans(figures.queues), jobs: withoutSpans(figures.jobs) },
+      figures: figures && {
+        ...figures,
+        total: undefined,
+        queues: withoutSpans(figures.queues),
+        jobs: withoutSpans(figures.jobs),
+      },
     },
   };
 };
@@ -104,9 +110,8 @@ function nowOf(now: QueueSnapshot, { connection, queue }: Place, context: PageCo
   return html`<div class="with-actions">${numbers}<div class="actions">${buttons}${limiting}</div></div>`;
 }
 
-function chartsOf(figures: QueueFigures, { connection, queue, state }: Place, { query }: PageContext): Html {
+function chartsOf(figures: QueueFigures, place: Place, period: Period, marks: Chart['marks']): Html {
   const { samples, spans = [] } = figures;
-  const range = rangeIn(query);
   // Each has a scale of its own: thousands of delayed jobs would flatten the few that are ready.
   const counts = (id: string, title: string, series: Chart['series']): Chart => ({
     ...{ id, title, series },
@@ -122,18 +127,8 @@ function chartsOf(figures: QueueFigures, { connection, queue, state }: Place, { 
   const later = counts('delayed-chart', 'Delayed jobs', [
     { label: 'delayed', tone: 'warn', values: samples.map(({ delayed }) => Math.round(delayed)) },
   ]);
-  const times: Chart = {
-    id: 'time-chart',
-    title: 'Run and wait, p95',
-    kind: 'lines',
-    at: spans.map(({ at }) => at),
-    series: [
-      { label: 'run', tone: 'accent', values: spans.map(({ run }) => run?.p95) },
-      { label: 'wait', tone: 'warn', values: spans.map(({ wait }) => wait?.p95) },
-    ],
-    text: (value) => spanText(value * 1000),
-  };
-  return html`${rangeLinks('queue', { connection, queue, state }, range)}<div class="charts">${[rateChart('rate-chart', [spans]), times, ready, later].map(chartFigure)}</div>`;
+  const all = [...rateCharts('rate', [spans]), timeChart('run', spans), timeChart('wait', spans), ready, later];
+  return html`${rangeLinks('queue', { ...place }, period)}<div class="charts">${all.map((chart) => chartFigure({ ...chart, marks }))}</div>`;
 }
 
 function jobList(page: JobPage | undefined, now: QueueSnapshot, place: Place, context: PageContext): Html {

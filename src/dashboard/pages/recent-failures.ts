@@ -3,6 +3,7 @@ import type { Milliseconds } from '../../base/clock';
 import { address } from '../addresses';
 import { type ErrorGroup, errorGroups, groupButtons, lookAtFailed, queuesOfGroup } from '../failures';
 import { html, type Html } from '../html';
+import { classLink } from '../parts/links';
 import { sparkline } from '../parts/chart';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { counted, errorLine, moment, numberText } from '../parts/text';
@@ -38,12 +39,16 @@ export function failureList({ count, isCut, groups, away }: RecentFailures, cont
   const troubles = away.map((text) => html`<p class="trouble">${text}</p>`);
   if (groups.length === 0) return away.length === 0 ? undefined : html`${troubles}`;
   const total = isCut ? `the newest ${counted(count, 'job')}` : `${counted(count, 'job')} in the last hour`;
+  return html`${troubles}${failureTable(html`Why jobs failed <span class="soft">${total}</span>`, groups, context)}`;
+}
+
+export function failureTable(caption: Html, groups: readonly ErrorGroup[], context: PageContext): Html {
   const rest = groups.length - MOST_GROUPS;
   const shown = table({
-    caption: html`Why jobs failed <span class="soft">${total}</span>`,
+    caption,
     columns: [
       numberColumn('5 min'),
-      numberColumn('Hour'),
+      numberColumn('All'),
       'Job',
       'Error',
       html`<th scope="col"><span class="unseen">Within the hour</span></th>`,
@@ -52,7 +57,7 @@ export function failureList({ count, isCut, groups, away }: RecentFailures, cont
     ],
     rows: groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, context)),
   });
-  return html`${troubles}${shown}${rest > 0 && html`<p><a href="${address('failed')}">${counted(rest, 'smaller group')}</a></p>`}`;
+  return html`${shown}${rest > 0 && html`<p><a href="${address('failed')}">${counted(rest, 'smaller group')}</a></p>`}`;
 }
 
 function groupRow(group: ErrorGroup, context: PageContext): Html {
@@ -61,13 +66,14 @@ function groupRow(group: ErrorGroup, context: PageContext): Html {
   const lately = moments.filter((at) => at >= now - RECENT).length;
   const bars = Array.from({ length: BARS }, () => 0);
   // A job may have failed in this very moment, or later by another clock.
-  for (const at of moments) bars[Math.max(BARS - 1 - Math.max(Math.floor((now - at) / RECENT), 0), 0)]! += 1;
+  for (const at of moments.filter((each) => each >= now - LONGEST_AGO))
+    bars[Math.max(BARS - 1 - Math.max(Math.floor((now - at) / RECENT), 0), 0)]! += 1;
   const since = moment(newest.failedAt, now);
   const [retry] = groupButtons(group, {}, context);
   return html`<tr data-key="${JSON.stringify([name, error])}"><td class="number">${lately > 0 ? html`<strong class="bad">${numberText(lately)}</strong>` : html`<span class="soft">0</span>`}</td>
 <td class="number"><strong>${numberText(count)}</strong></td>
-<th scope="row"><a href="${address('failed', { name, group: error })}"><bdi>${name}</bdi></a><br><span class="soft">${queuesOfGroup(group)}</span></th>
-<td class="message"><bdi>${errorLine(newest.exception)}</bdi></td>
+<th scope="row">${classLink(newest)}<br><span class="soft">${queuesOfGroup(group)}</span></th>
+<td class="message"><a href="${address('failed', { name, group: error })}"><bdi>${errorLine(newest.exception)}</bdi></a></td>
 <td>${sparkline(bars, 'bad')}</td>
 <td class="when">${since}${count > 1 && html`<br><span class="soft">first ${moment(oldest.failedAt, now)}</span>`}</td>
 <td class="actions">${retry}</td></tr>`;

@@ -2,7 +2,7 @@
 import type { Milliseconds } from '../../base/clock';
 import type { ComingOccurrence, ScheduleListing } from '../../schedule/schedules';
 import { html, type Html, type Shown } from '../html';
-import { actionForm } from '../parts/links';
+import { actionForm, classLink } from '../parts/links';
 import { ACTIONS, table } from '../parts/table';
 import { counted, moment } from '../parts/text';
 import type { Page, PageContext } from '../view';
@@ -55,7 +55,7 @@ function scheduleRow(schedule: Coming, context: PageContext): Html {
   return html`<tr data-key="${name}">
     <th scope="row">
       <bdi>${name}</bdi>
-      ${declared && html`<br><span class="soft"><bdi>${declared.job}</bdi> <span class="mono">${declared.origin}</span></span>`}
+      ${declared && html`<br><span class="soft">${classLink({ name: declared.job })} <span class="mono">${declared.origin}</span></span>`}
     </th>
     <td>
       <span class="mono">${declared?.cadence ?? spec}</span>

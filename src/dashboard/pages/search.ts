@@ -146,7 +146,7 @@ const KINDS: Readonly<Record<Known['kind'], string>> = {
   batch: 'Batch',
   queue: 'Queue',
   schedule: 'Schedule',
-  class: 'Failed jobs of the class',
+  class: 'Class',
 };
 
 /** What was found, how much was searched, and what to do if nothing was found. */
@@ -276,7 +276,7 @@ async function named(context: PageContext, pattern: Pattern, seen: readonly Snap
       return { kind: 'queue', name: queue, connection, page: address('queue', { connection, queue }) } as const;
     }),
     ...context.manager.registry.all().map(({ name }) => {
-      return { kind: 'class', name, page: address('failed', { name }) } as const;
+      return { kind: 'class', name, page: address('job-class', { name }) } as const;
     }),
     ...(await schedulesOf(context)).map(({ name }) => {
       return { kind: 'schedule', name, page: address('schedules') } as const;

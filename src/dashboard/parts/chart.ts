@@ -26,6 +26,8 @@ export interface Chart {
   readonly isWhole?: boolean;
   /** Formats a value with its unit. */
   readonly text: (value: number) => string;
+  /** Moments at which something else happened. */
+  readonly marks?: readonly { readonly at: Date; readonly label: string }[] | undefined;
 }
 
 /** Height of the SVG; it is stretched, so only ratios count. */
@@ -52,10 +54,21 @@ export function chartFigure(chart: Chart): Html {
 <p class="title">${title}${series.length > 1 && html`<span class="legend">${series.map(({ label, tone }) => html`<span class="tone-${tone}">${label}</span>`)}</span>`}</p>
 <p class="readout" aria-live="polite" data-own></p>
 <div class="scale" aria-hidden="true">${ticks.toReversed().map((tick) => html`<span>${chart.text(tick)}</span>`)}</div>
-<div class="plot"><svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path class="grid" d="${grid}"/>${drawn}</svg><span class="cursor" hidden data-own></span></div>
+<div class="plot"><svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path class="grid" d="${grid}"/>${drawn}${marksOf(chart)}</svg><span class="cursor" hidden data-own></span></div>
 <div class="moments" aria-hidden="true">${labelled(at).map((moment) => clock(moment, precisionOf(at)))}</div>
 <details><summary>Values</summary>${valueTable(chart)}</details>
 </div>`;
+}
+
+/** Those within the chart, as upright lines with a tip. */
+function marksOf({ at, marks = [] }: Chart): readonly Html[] {
+  const [first = 0, second = 0] = at.map((moment) => moment.getTime());
+  const step = second - first;
+  return marks.flatMap(({ at: moment, label }) => {
+    const place = (moment.getTime() - first) / step;
+    if (!(place >= 0 && place <= at.length)) return [];
+    return html`<path class="mark" d="M${(place * WIDTH).toFixed(1)} 0V${HEIGHT}"><title>${label}</title></path>`;
+  });
 }
 
 /** Bars without labels, for a row of a table that says the numbers. */
@@ -108,13 +121,17 @@ function line({ tone, values }: Series, y: (value: number) => string): Html {
   return html`<path class="line tone-${tone}" d="${path.join('')}"/>`;
 }
 
-function summary({ title, series, text }: Chart): string {
+function summary({ title, series, text, at, marks = [] }: Chart): string {
   const told = series.map(({ label, values }) => {
     const known = values.filter((value) => value !== undefined);
     if (known.length === 0) return `${label}: nothing known`;
     return `${label}: latest ${text(known.at(-1)!)}, highest ${text(Math.max(...known))}`;
   });
-  return `${title}. ${told.join('; ')}. The arrow keys show each value.`;
+  const [first, last] = [at[0]!.getTime(), at.at(-1)!.getTime()];
+  const marked = marks
+    .filter(({ at: moment }) => moment.getTime() >= first && moment.getTime() <= last)
+    .map(({ at: moment, label }) => ` ${moment.toISOString().slice(0, 16)} UTC: ${label}.`);
+  return `${title}. ${told.join('; ')}.${marked.join('')} The arrow keys show each value.`;
 }
 
 function labelled(at: readonly Date[]): readonly Date[] {

@@ -1,47 +1,29 @@
-/** Figures of the past: how far back a page looks, the rate of jobs, and the figures of each job class. */
-import type { Figures, JobFigures, RunSpan } from '../../operations/figures/figures';
-import { address, type Query } from '../addresses';
+/** Figures of the past: the rate of jobs, how long they take and wait, and the figures of each job class. */
+import { spanText } from '../../base/span';
+import type { FigureOptions, Figures, JobFigures, RunFigures, RunSpan } from '../../operations/figures/figures';
+import type { RunningWorker } from '../../operations/worker-record';
+import { address } from '../addresses';
 import { html, type Html } from '../html';
 import { isUnrecorded, readOr } from '../readings';
 import type { PageContext } from '../view';
 import type { Chart } from './chart';
-import { queueLink } from './links';
+import { classLink, queueLink } from './links';
+import type { Period } from './period';
 import { numberColumn, table } from './table';
 import { numberText, secondsText } from './text';
-
-const RANGES = { '1h': 'hour', '24h': 'day', '7d': 'week' } as const;
-
-type Range = keyof typeof RANGES;
-
-/** Milliseconds for which figures stay fresh: workers bring new ones every ten seconds, and old ones rarely change. */
-const FRESH: Readonly<Record<Range, number>> = { '1h': 20_000, '24h': 60_000, '7d': 300_000 };
-
-/** `hour` */
-export const rangeName = (range: Range): string => RANGES[range];
-
-export function rangeIn(query: URLSearchParams): Range {
-  const asked = query.get('within') ?? '';
-  return Object.hasOwn(RANGES, asked) ? (asked as Range) : '1h';
-}
-
-/** @param query the other fields of the page's address */
-export function rangeLinks(page: string, query: Query, chosen: Range): Html {
-  const link = ([range, name]: readonly [string, string]): Html =>
-    html`<a href="${address(page, { ...query, within: range })}"${range === chosen && html` aria-current="true"`}>${name}</a>`;
-  return html`<nav class="ranges" aria-label="How far the charts look back">${Object.entries(RANGES).map(link)}</nav>`;
-}
 
 /** Undefined if the connection has no figures. */
 export async function figuresOf(
   connection: string,
-  { manager, lookout, query }: PageContext,
-  queue?: string,
+  { manager, lookout }: PageContext,
+  { within, until, fresh }: Pick<Period, 'within' | 'until' | 'fresh'>,
+  only: Pick<FigureOptions, 'queue' | 'job'> = {},
 ): Promise<Figures | undefined> {
   if (manager.configuration.metrics === false) return undefined;
-  const within = rangeIn(query);
-  const read = (): Promise<Figures> => manager.connection(connection).figures({ within, spans: true, queue });
-  const subject = `figures ${within} ${connection} ${queue ?? ''}`;
-  return readOr(() => lookout.see(subject, read, FRESH[within]), undefined, isUnrecorded);
+  const read = (): Promise<Figures> =>
+    manager.connection(connection).figures({ within: within as `${number}s`, until, spans: true, ...only });
+  const subject = JSON.stringify(['figures', within, until, connection, only]);
+  return readOr(() => lookout.see(subject, read, fresh), undefined, isUnrecorded);
 }
 
 /** For programs, which ask for the spans of figures themselves. */
@@ -49,8 +31,8 @@ export function withoutSpans(figures: readonly { readonly spans?: unknown }[]): 
   return figures.map(({ spans: _spans, ...figure }) => figure);
 }
 
-/** @param all the spans of several queues, which are added up */
-export function rateChart(id: string, all: readonly (readonly RunSpan[] | undefined)[]): Chart {
+/** Failures have a scale of their own: a few among thousands would not be seen. @param all the spans of several queues, which are added up */
+export function rateCharts(id: string, all: readonly (readonly RunSpan[] | undefined)[]): readonly Chart[] {
   const byMoment = new Map<number, { completed: number; failed: number }>();
   for (const { at, completed, failed } of all.flatMap((spans) => spans ?? [])) {
     const sum = byMoment.get(at.getTime()) ?? { completed: 0, failed: 0 };
@@ -59,37 +41,67 @@ export function rateChart(id: string, all: readonly (readonly RunSpan[] | undefi
   const moments = [...byMoment].toSorted(([a], [b]) => a - b);
   // Spans are longer the further one looks back.
   const minutes = moments.length < 2 ? 1 : (moments[1]![0] - moments[0]![0]) / 60_000;
-  return {
-    id,
-    title: 'Jobs a minute',
+  const chart = (key: 'completed' | 'failed', title: string, tone: 'accent' | 'bad'): Chart => ({
+    id: `${id}-${key}`,
+    title,
     kind: 'bars',
     at: moments.map(([at]) => new Date(at)),
-    series: [
-      { label: 'completed', tone: 'accent', values: moments.map(([, { completed }]) => completed / minutes) },
-      { label: 'failed', tone: 'bad', values: moments.map(([, { failed }]) => failed / minutes) },
-    ],
+    series: [{ label: key, tone, values: moments.map(([, sums]) => sums[key] / minutes) }],
     text: numberText,
+  });
+  return [chart('completed', 'Completed a minute', 'accent'), chart('failed', 'Failed a minute', 'bad')];
+}
+
+/** @param what of the spans */
+export function timeChart(what: 'run' | 'wait', spans: readonly RunSpan[]): Chart {
+  return {
+    id: `${what}-chart`,
+    title: what === 'run' ? 'How long runs take' : 'How long jobs wait',
+    kind: 'lines',
+    at: spans.map(({ at }) => at),
+    series: [
+      { label: 'p95', tone: 'accent', values: spans.map((span) => span[what]?.p95) },
+      { label: 'p50', tone: 'soft', values: spans.map((span) => span[what]?.p50) },
+    ],
+    text: (value) => spanText(value * 1000),
   };
+}
+
+/** Where the workers that run now began, which a new version of the program makes them do: marks for charts. */
+export function beginnings(workers: readonly RunningWorker[] | undefined): Chart['marks'] {
+  const byMinute = new Map(
+    (workers ?? []).map(({ since, version }) => [Math.floor(since.getTime() / 60_000), version]),
+  );
+  return [...byMinute].map(([minute, version]) => ({
+    at: new Date(minute * 60_000),
+    label: `workers began, with Onqueue ${version}`,
+  }));
 }
 
 /** How many classes are shown. */
 const MOST = 15;
 
-/** The classes that took the most time come first. */
-export function jobTable(connection: string, jobs: readonly JobFigures[], range: string): Html | undefined {
+/** The classes that took the most time come first. @param most how many are shown */
+export function jobTable(
+  connection: string,
+  jobs: readonly JobFigures[],
+  period: string,
+  most = MOST,
+): Html | undefined {
   if (jobs.length === 0) return undefined;
-  const timeOf = ({ run }: JobFigures): number => (run === undefined ? 0 : run.count * run.mean);
-  const shown = jobs.toSorted((a, b) => timeOf(b) - timeOf(a)).slice(0, MOST);
+  const timeOf = ({ run }: RunFigures): number => (run === undefined ? 0 : run.count * run.mean);
+  const shown = jobs.toSorted((a, b) => timeOf(b) - timeOf(a)).slice(0, most);
   const row = ({ queue, job, completed, failed, released, run, wait }: JobFigures): Html =>
-    html`<tr data-key="${`${queue} ${job}`}"><th scope="row"><bdi>${job}</bdi></th><td>${queueLink({ connection, queue })}</td>
+    html`<tr data-key="${`${queue} ${job}`}"><th scope="row">${classLink({ connection, name: job })}</th><td>${queueLink({ connection, queue })}</td>
 <td class="number">${numberText(completed)}</td><td class="number">${failed > 0 ? html`<a class="bad" href="${address('failed', { connection, queue, name: job })}">${numberText(failed)}</a>` : '0'}</td><td class="number">${numberText(released)}</td>
-<td class="number">${secondsText(run?.mean)}</td><td class="number">${secondsText(run?.p95)}</td><td class="number">${secondsText(wait?.p95)}</td></tr>`;
+<td class="number">${secondsText(run?.p50)}</td><td class="number">${secondsText(run?.p95)}</td><td class="number">${secondsText(wait?.p95)}</td></tr>`;
   return table({
-    caption: html`Jobs <span class="soft">in the last ${range}, most time first${jobs.length > MOST && `, ${MOST} of ${jobs.length}`}</span>`,
+    caption: html`Classes <span class="soft">${period}, most time first${jobs.length > most && `, ${most} of ${jobs.length}`}</span>`,
     columns: [
       'Job',
       'Queue',
-      ...['Completed', 'Failed', 'Released', 'Mean'].map((label) => numberColumn(label)),
+      ...['Completed', 'Failed', 'Released'].map((label) => numberColumn(label)),
+      numberColumn('p50', 'Half of them took no longer'),
       numberColumn('p95', '95 of 100 took no longer'),
       numberColumn('Wait p95', '95 of 100 waited no longer'),
     ],

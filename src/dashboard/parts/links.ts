@@ -9,6 +9,12 @@ export function queueLink({ connection, queue }: { readonly connection: string; 
   return html`<a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>`;
 }
 
+/** Names that stand for several classes, such as `(unknown)`, have no page. */
+export function classLink({ connection, name }: { readonly connection?: string; readonly name: string }): Html {
+  if (name.startsWith('(')) return html`<bdi>${name}</bdi>`;
+  return html`<a href="${address('job-class', { name, connection })}"><bdi>${name}</bdi></a>`;
+}
+
 /** Which job is meant. Without an id, as in foreign payloads, it has no page. */
 interface LinkedJob {
   readonly connection: string;

@@ -30,8 +30,12 @@ export interface FigureOptions {
    * Default: an hour.
    */
   readonly within?: Duration | undefined;
+  /** The end of the time that is looked at. Default: now. */
+  readonly until?: Date | undefined;
   /** Only this queue. */
   readonly queue?: string | undefined;
+  /** Only the jobs of this name. */
+  readonly job?: string | undefined;
   /** Whether to also return each span separately, for a chart. Default false. */
   readonly spans?: boolean | undefined;
 }
@@ -94,6 +98,8 @@ export interface Figures {
   readonly queues: readonly QueueFigures[];
   /** Each job of each queue. */
   readonly jobs: readonly JobFigures[];
+  /** All of them together. */
+  readonly total: WholeFigures;
 }
 
 /** Names that are read in one call. */
@@ -104,17 +110,26 @@ export async function readFigures(
   connection: string,
   operations: OperationsConnection,
   clock: { now(): Milliseconds },
-  { within = '1h', queue, spans: isBySpan = false }: FigureOptions = {},
+  { within = '1h', until, queue, job, spans: isBySpan = false }: FigureOptions = {},
 ): Promise<Figures> {
   const seconds = durationSeconds(within, 'within of figures()');
-  const resolution = RESOLUTIONS.find(({ keep }) => seconds <= keep);
-  if (seconds === 0 || resolution === undefined) throw invalidSpan(within);
-  const now = (await operations.now?.()) ?? clock.now();
-  const last = spanAt(now, resolution.step);
+  const present = (await operations.now?.()) ?? clock.now();
+  const now = Math.min(until?.getTime() ?? present, present);
+  // Finer figures are not kept for as long.
+  const ago = (present - now) / 1000 + seconds;
+  const resolution = RESOLUTIONS.find(({ keep }) => ago <= keep);
+  if (seconds === 0 || resolution === undefined) throw invalidSpan(within, until);
+  // A span that only begins at the end is none of it.
+  const last = spanAt(until === undefined ? now : now - 1, resolution.step);
   const first = last - Math.ceil(seconds / resolution.step) + 1;
   const since = first * resolution.step * 1000;
   const known = await classesSince(operations, since, now);
-  const classes = known.filter((one) => one.connection === connection && (queue === undefined || one.queue === queue));
+  const classes = known.filter(
+    (one) =>
+      one.connection === connection &&
+      (queue === undefined || one.queue === queue) &&
+      (job === undefined || one.job === job),
+  );
   const spans = Array.from({ length: last - first + 1 }, (_, place) => first + place);
   const read: Read[] = await countsOf(operations, classes, resolution, spans);
   /** @param bySpan one list of spans for each class */
@@ -139,8 +154,9 @@ export async function readFigures(
       return { queue: name, ...figures, samples: samplesIn(looked, spans, resolution) };
     }),
     jobs: runs
-      .map(({ queue, job, bySpan }) => ({ queue, job, ...figuresOf([bySpan]) }))
+      .map((one) => ({ queue: one.queue, job: one.job, ...figuresOf([one.bySpan]) }))
       .toSorted((a, b) => (a.queue === b.queue ? (a.job < b.job ? -1 : 1) : a.queue < b.queue ? -1 : 1)),
+    total: figuresOf(runs.map(({ bySpan }) => bySpan)),
   };
 }
 

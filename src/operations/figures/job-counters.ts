@@ -123,8 +123,8 @@ export const DAY: Seconds = 86_400;
 
 export const MINUTES: Resolution = { letter: 'm', step: 60, keep: 7200 };
 const QUARTERS: Resolution = { letter: 'q', step: 900, keep: DAY };
-/** Spans of three hours: older figures are only looked at from afar, and finer spans of a week would take most of the space. */
-const EIGHTHS: Resolution = { letter: 'e', step: 10_800, keep: 7 * DAY };
+/** Spans of three hours: older figures are only looked at from afar, and finer spans of a month would take most of the space. */
+const EIGHTHS: Resolution = { letter: 'e', step: 10_800, keep: 30 * DAY };
 
 /** The finest first. */
 export const RESOLUTIONS = [MINUTES, QUARTERS, EIGHTHS] as const;

@@ -1,0 +1,81 @@
+/** What ran: the runs that are kept, newest first, by class, queue, outcome, duration, worker and time. */
+import type { AttemptOutcome } from '../../operations/history/attempt';
+import { keptRuns, type RunFilter, type RunPage } from '../../operations/kept-runs';
+import { durationSeconds } from '../../job/duration';
+import { address, listIn, type Query } from '../addresses';
+import { neededField } from '../errors';
+import { html, type Html } from '../html';
+import { bounds } from '../parts/period';
+import { OUTCOMES, runTable, unkeptNote } from '../parts/run-table';
+import { numberText } from '../parts/text';
+import type { Page, PageContext } from '../view';
+import { jobTabs } from './job-tabs';
+
+/** Runs of one page. */
+const PAGE = 50;
+
+/** The fields of the address. */
+const FIELDS = ['name', 'queue', 'outcome', 'slower', 'worker', 'connection', 'from', 'to'] as const;
+
+export const runs: Page = async (context) => {
+  const { manager, lookout, query } = context;
+  const names = manager.connectionNames();
+  const places = placesIn(query);
+  const given = Object.fromEntries(FIELDS.map((field) => [field, query.get(field)?.trim() || undefined]));
+  const filter = filterIn(given, query, names);
+  const page = await lookout.see(`runs ${context.here}`, () => keptRuns(manager, names, filter, PAGE, places));
+  return {
+    title: 'Runs',
+    parts: { tabs: jobTabs('runs'), 'run-choice': choiceForm(given), runs: runList(page, given, context) },
+    data: page,
+  };
+};
+
+/** @throws E_DASHBOARD_QUERY, E_INVALID_DURATION, E_UNKNOWN_CONNECTION */
+function filterIn(given: Query, query: URLSearchParams, connections: readonly string[]): RunFilter {
+  const { name, queue, worker, connection, outcome, slower } = given as Readonly<Record<string, string | undefined>>;
+  const { from, to } = bounds(query);
+  if (outcome !== undefined && !Object.hasOwn(OUTCOMES, outcome)) throw neededField('outcome');
+  if (connection !== undefined && !connections.includes(connection)) throw neededField('connection');
+  return {
+    ...{ name, queue, worker, connection, from },
+    until: to,
+    outcome: outcome as AttemptOutcome | undefined,
+    slowerThan: slower === undefined ? undefined : durationSeconds(slower as `${number}s`, 'slower') * 1000,
+  };
+}
+
+/** @throws E_DASHBOARD_QUERY */
+function placesIn(query: URLSearchParams): readonly number[] {
+  const after = query.get('after');
+  const places = listIn(after ?? '[]');
+  const isPlaces = places.every((place) => Number.isSafeInteger(place) && Number(place) >= 0);
+  if (!isPlaces || (after !== null && places.length === 0)) throw neededField('after');
+  return places as readonly number[];
+}
+
+function choiceForm(given: Query): Html {
+  const field = (label: string, key: string, hint = ''): Html =>
+    html`<label>${label} <input type="text" name="${key}" value="${given[key] ?? ''}" placeholder="${hint}" maxlength="255" autocomplete="off"></label>`;
+  const time = (label: string, key: string): Html =>
+    html`<label>${label} <input type="text" name="${key}" value="${given[key] ?? ''}" placeholder="2027-03-27T12:00" maxlength="40" autocomplete="off"></label>`;
+  const option = ([value, { text }]: readonly [string, { readonly text: string }]): Html =>
+    html`<option value="${value}"${value === given['outcome'] && html` selected`}>${text}</option>`;
+  const isChosen = Object.values(given).some((value) => value !== undefined);
+  return html`<form class="filter" action="runs">
+${field('Job', 'name')} ${field('Queue', 'queue')}
+<label>Outcome <select name="outcome"><option value="">any</option>${Object.entries(OUTCOMES).map(option)}</select></label>
+${field('Slower than', 'slower', '2s')} ${field('Worker', 'worker')} ${time('From (UTC)', 'from')} ${time('To (UTC)', 'to')}
+<button>Filter</button>${isChosen && html` <a href="runs">Show all</a>`}</form>`;
+}
+
+function runList({ runs: found, next, looked, away }: RunPage, given: Query, context: PageContext): Html {
+  const isFirst = !context.query.has('after');
+  const notes = html`${away.map((text) => html`<p class="trouble">${text}</p>`)}${unkeptNote(context)}`;
+  const links = html`<p class="pages">${!isFirst && html`<a href="${address('runs', given)}">Newest</a>`}
+${next !== undefined && html`<a href="${address('runs', { ...given, after: JSON.stringify(next) })}" rel="next">${found.length < PAGE ? 'Search further' : 'Next page'}</a>`}</p>`;
+  if (found.length === 0)
+    return html`${notes}<p class="empty">${next === undefined ? 'No such run is kept.' : `None of the ${numberText(looked)} records that were searched has such a run.`}
+Runs that failed are kept for seven days; a run after which its job went back without an error leaves no trace.</p>${links}`;
+  return html`${notes}${runTable(html`<span class="unseen">Runs, newest first</span>`, found, context)}${links}`;
+}
