@@ -83,7 +83,7 @@ export { type Rate, rateLimited, type Rates } from './limits/rate-limited';
 export { throttleExceptions, type ThrottleOptions } from './limits/throttle-exceptions';
 export { type OverlapOptions, withoutOverlapping } from './limits/without-overlapping';
 
-export { type Container, inject, type Scope, type Token } from './container/scope';
+export { type Container, inject, type OpeningRun, type RunContainer, type Scope, type Token } from './container/scope';
 
 export { Bus, dispatch, Events } from './application/default-manager';
 export { JobBus } from './dispatch/bus';

@@ -129,6 +129,9 @@ const NO_DEPENDENCIES: ReadonlySet<unknown> = new Set([
   Set,
 ]);
 
+/** Where `Inject` of `@nestjs/common` keeps its tokens. */
+const OF_NEST = 'self:paramtypes';
+
 /** The one static method with injected parameters. */
 const STATIC = 'handleAll';
 
@@ -142,9 +145,17 @@ export function checkInjection(target: Class, kind: keyof typeof LEADING, file?:
   const ofMethods = Object.entries(LEADING[kind]).flatMap(([method, leading]) =>
     injectionsOf(target, method, leading, file),
   );
-  if (kind !== 'job') return [...ofMethods, ...constructorInjections(target, file)];
+  // Nest may make it itself, with what its own decorators say. Otherwise its first run says what is wrong.
+  const isOfNest = kind !== 'job' && Reflect.hasOwnMetadata(OF_NEST, constructorOwner(target));
+  if (kind !== 'job') return isOfNest ? ofMethods : [...ofMethods, ...constructorInjections(target, file)];
   checkDataConstructor(target, file);
   return ofMethods;
+}
+
+/** What calls of these methods have injected. */
+export function tokensOf(target: Class, kind: keyof typeof LEADING, methods: readonly string[]): readonly unknown[] {
+  const known = Object.entries(LEADING[kind]).filter(([method]) => methods.includes(method));
+  return known.flatMap(([method, leading]) => injectionsOf(target, method, leading).map(({ token }) => token));
 }
 
 /** @param leading how many parameters the caller fills itself */
@@ -188,7 +199,7 @@ function readMethod(target: Class, method: string, leading: number, file: string
 
 function readConstructor(target: Class, file: string | undefined): readonly Injection[] {
   const holder = constructorOwner(target);
-  if (Reflect.hasOwnMetadata('self:paramtypes', holder)) {
+  if (Reflect.hasOwnMetadata(OF_NEST, holder)) {
     throw foreignDecorator(target.name, CONSTRUCTOR, '@nestjs/common', 'Inject');
   }
   const tokens = markedParameters(holder, CONSTRUCTOR);
@@ -224,7 +235,7 @@ function refuseForeign(prototype: object, target: Class, method: string): void {
   if (Reflect.hasOwnMetadata('injectionTokens', prototype)) {
     throw foreignDecorator(target.name, method, 'tsyringe', 'inject, which serves constructors only');
   }
-  if (Reflect.hasOwnMetadata('self:paramtypes', prototype)) {
+  if (Reflect.hasOwnMetadata(OF_NEST, prototype)) {
     throw foreignDecorator(target.name, method, '@nestjs/common', 'Inject');
   }
 }

@@ -37,6 +37,26 @@ export interface Scope {
 export interface Container {
   /** `scope` is the run's scope; undefined outside of a run. */
   resolve(token: unknown, scope?: Scope): unknown;
+  /** For a container that makes things asynchronously, or anew for each request: it is asked once for each run. */
+  open?(run: OpeningRun): RunContainer | Promise<RunContainer>;
+}
+
+/** The run that a container opens. Its `job` is undefined where none runs: in `handleAll()` and `shouldQueue()`. */
+export interface OpeningRun {
+  /** What will be injected into methods of the job or its handler. */
+  readonly tokens: readonly unknown[];
+  /** The class of its handler or listener. Undefined: the job has a `handle()` of its own. */
+  readonly handler: Class | undefined;
+}
+
+/** What a container has opened for one run. */
+export interface RunContainer {
+  /** May answer with a promise for what is injected into parameters. `inject()` cannot wait. */
+  resolve(token: unknown, scope: Scope): unknown;
+  /** Makes the handler or listener. Undefined: it knows none, and Onqueue makes it. */
+  construct?(handler: Class): unknown;
+  /** Called when the run has ended. */
+  dispose?(): unknown;
 }
 
 interface Entered {
@@ -57,6 +77,32 @@ export function openScope(container?: Container | object): Scope {
   if (isTsyringeContainer(container)) return new TsyringeScope(container);
   if ('resolve' in container && typeof container.resolve === 'function') return new GivenScope(container);
   throw invalidContainer(container);
+}
+
+/**
+ * The same, also for a container that opens each run. Errors of single tokens are thrown where they are needed.
+ * @param values what the run gives itself, by token
+ * @throws what `open()` throws, E_INVALID_CONTAINER
+ */
+export async function openRunScope(
+  container: Container | undefined,
+  run: OpeningRun,
+  values: ReadonlyMap<unknown, unknown> = new Map(),
+): Promise<Scope> {
+  const tokens = run.tokens.filter((token) => !values.has(token));
+  if (container?.open === undefined) return openScope(container);
+  const opened = await container.open({ ...run, tokens });
+  if (typeof (opened as Partial<RunContainer> | undefined)?.resolve !== 'function') throw invalidContainer(opened);
+  const scope = new OpenedScope(opened);
+  for (const [token, value] of values) scope.register(token, value);
+  await runInScope(scope, () => scope.prepare(tokens, run.handler));
+  return scope;
+}
+
+/** Undefined if the scope has nothing to wait for. */
+export function prepared(scope: Scope, target: Class, method: string, leading: number): Promise<void> | undefined {
+  if (!(scope instanceof OpenedScope)) return undefined;
+  return scope.prepare(injectionsOf(target, method, leading).map(({ token }) => token));
 }
 
 /**
@@ -283,11 +329,11 @@ function copies(isWanted: (registration: Registration) => boolean): (registratio
 
 /** A run's scope on the user's own container, which is asked for everything that the run did not register. */
 class GivenScope implements Scope {
-  readonly #container: Container;
+  readonly #container: RunContainer;
   readonly #values = new Map<unknown, unknown>();
   #made: object[] = [];
 
-  constructor(container: Container) {
+  constructor(container: RunContainer) {
     this.#container = container;
   }
 
@@ -300,7 +346,7 @@ class GivenScope implements Scope {
       // Nobody else handles its rejection.
       value.catch(() => undefined);
       throw new TypeError(
-        'The container of the configuration gave a promise for it, but must answer at once: make it before the worker starts, or inject what makes it.',
+        'The container of the configuration gave a promise for it, but must answer at once: make it before the worker starts, or inject what makes it. One that opens runs can be waited for in parameters, as in handle(@Inject(Token) it), and not in inject() or make().',
       );
     }
     return value;
@@ -324,11 +370,78 @@ class GivenScope implements Scope {
     this.#values.set(token, value);
   }
 
+  has(token: unknown): boolean {
+    return this.#values.has(token);
+  }
+
   // The container disposes of what it made.
   dispose(): Promise<void> | undefined {
     const made = this.#made.toReversed();
     this.#made = [];
     return made.length === 0 ? undefined : disposeOf(made);
+  }
+}
+
+/** A run's scope on what the user's container has opened for it. What has to be waited for is made before it is needed. */
+class OpenedScope extends GivenScope {
+  readonly #opened: RunContainer;
+  readonly #made = new Map<unknown, () => unknown>();
+  #handler: (() => unknown) | undefined;
+
+  constructor(opened: RunContainer) {
+    super(opened);
+    this.#opened = opened;
+  }
+
+  /** Makes what the tokens stand for, and the handler. Never rejects: what cannot be made throws when it is resolved. */
+  async prepare(tokens: readonly unknown[], handler?: Class): Promise<void> {
+    const isMade = handler !== undefined && (await this.#constructs(handler));
+    const own = handler === undefined || isMade ? [] : constructorInjections(handler).map((one) => one.token);
+    const wanted = new Set([...tokens, ...own.map((token) => (handler ? plainToken(handler, token) : token))]);
+    const make = async (token: unknown): Promise<void> => {
+      // A token that the run has registered, or one that was made before.
+      if (!this.has(token) && !this.#made.has(token))
+        this.#made.set(token, await settled(() => this.#opened.resolve(token, this)));
+    };
+    await Promise.all([...wanted].map(make));
+  }
+
+  override resolve(token: unknown): unknown {
+    const made = this.#made.get(token)?.();
+    return made === undefined ? super.resolve(token) : made;
+  }
+
+  override construct(handler: Class): object {
+    return (this.#handler?.() as object | undefined) ?? super.construct(handler);
+  }
+
+  override dispose(): Promise<void> | undefined {
+    const own = super.dispose();
+    return this.#opened.dispose === undefined
+      ? own
+      : Promise.all([own, disposeOf([this.#opened])]).then(() => undefined);
+  }
+
+  async #constructs(handler: Class): Promise<boolean> {
+    if (this.#opened.construct === undefined) return false;
+    const made = await settled(() => this.#opened.construct!(handler));
+    this.#handler = made;
+    return made.isMade;
+  }
+}
+
+/** How a call ended that is not to be asked twice: gives what it gave, or throws what it threw. */
+async function settled(call: () => unknown): Promise<(() => unknown) & { readonly isMade: boolean }> {
+  try {
+    const given = call();
+    // Not everything with a then(), as above.
+    const value = types.isPromise(given) ? await given : given;
+    return Object.assign(() => value, { isMade: value !== undefined });
+  } catch (error) {
+    const fail = (): never => {
+      throw error;
+    };
+    return Object.assign(fail, { isMade: true });
   }
 }
 
@@ -370,5 +483,17 @@ export function withStubs(container: Container | undefined, stubs: readonly Stub
   const parent = container ?? root;
   if (isTsyringeContainer(parent)) return stubbedChild(parent, stubs);
   const values = new Map<unknown, unknown>(stubs);
-  return { resolve: (token, scope) => (values.has(token) ? values.get(token) : parent.resolve(token, scope)) };
+  const resolve = (from: RunContainer): Container['resolve'] => {
+    return (token, scope) => (values.has(token) ? values.get(token) : from.resolve(token, scope!));
+  };
+  if (parent.open === undefined) return { resolve: resolve(parent) };
+  const open = async (run: OpeningRun): Promise<RunContainer> => {
+    const opened = await parent.open!(run);
+    return {
+      resolve: resolve(opened),
+      construct: (handler) => opened.construct?.(handler),
+      dispose: () => opened.dispose?.(),
+    };
+  };
+  return { resolve: resolve(parent), open };
 }

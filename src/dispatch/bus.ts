@@ -3,7 +3,7 @@ import { attachContext, contextOf } from '../job/choices';
 import { JobContext, checkedLine, checkedProgress, type BatchSource, type ChainList } from '../job/job-context';
 import { inspect } from 'node:util';
 import { classOf, type Class } from '../base/class';
-import { checkInjection, makeResolvable } from '../container/parameters';
+import { checkInjection, makeResolvable, tokensOf } from '../container/parameters';
 import { extendsJob } from '../job/instance';
 import { PendingBatch, PendingChain, type PendingDispatch } from '../job/pending';
 import type { JobInstance } from '../job/registry';
@@ -15,7 +15,7 @@ import { encodeAll, sendBulk, parcelOf } from './send';
 import type { DispatchApplication } from './dispatch-application';
 import { unmappedCommand, alreadyRunning, failedInPlace, notQueued } from './errors';
 import { PendingJob } from './pending-dispatch';
-import { methodArguments, openScope, resolveHandler, runInScope, type Scope } from '../container/scope';
+import { methodArguments, openRunScope, openScope, resolveHandler, runInScope, type Scope } from '../container/scope';
 import { uuidv7 } from '../payload/uuid';
 import { runFor, type Application } from '../connections/application';
 import { Checkpoints } from '../operations/checkpoints';
@@ -168,11 +168,19 @@ export function runInPlace(application: Application, job: object, handler: Class
   return runFor(application, () => run(application, job, handler));
 }
 
+const CALLED = ['handle'];
+
 async function run(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
   const target = job.constructor;
   if (extendsJob(target) && isRunning(job)) throw alreadyRunning(target.name);
   const context = new InPlaceContext(target.name, application);
-  const scope = openScope(application.container);
+  const { container } = application;
+  const tokens =
+    handler === undefined ? tokensOf(target as Class, 'job', CALLED) : tokensOf(handler, 'handler', CALLED);
+  const scope =
+    container?.open === undefined
+      ? openScope(container)
+      : await openRunScope(container, { job: context, tokens, handler }, new Map([[JobContext, context]]));
   try {
     scope.register(JobContext, context);
     attachContext(job, context);

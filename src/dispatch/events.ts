@@ -2,7 +2,8 @@
 import type { InstanceChoice } from '../job/choices';
 import { classOf, declaredIn, type Class } from '../base/class';
 import type { OnqueueError } from '../base/onqueue-error';
-import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
+import { tokensOf } from '../container/parameters';
+import { methodArguments, openRunScope, resolveHandler, runInScope } from '../container/scope';
 import type { JobDefinition, JobInstance } from '../job/registry';
 import type { PendingEvent } from '../job/pending';
 import { checkedEvent, type HeardEvent } from '../job/declare';
@@ -162,7 +163,8 @@ async function answerOf(
   ask: (...given: readonly unknown[]) => unknown,
   event: object,
 ): Promise<boolean> {
-  const scope = openScope(manager.container);
+  const tokens = tokensOf(listener, 'listener', ['shouldQueue']);
+  const scope = await openRunScope(manager.container, { job: undefined, tokens, handler: listener });
   try {
     const asked = (): unknown =>
       Reflect.apply(ask, resolveHandler(listener, scope), methodArguments(listener, 'shouldQueue', scope, [event]));

@@ -7,6 +7,12 @@ import { noJobRuns, invalidLogLine, invalidProgress, invalidStep } from './error
 import { redact } from '../base/redact';
 import { isName, isPlain, oneLine } from '../base/text';
 
+declare module '../container/scope' {
+  interface OpeningRun {
+    readonly job: JobContext | undefined;
+  }
+}
+
 /**
  * What a chain may consist of: jobs, and batches (`PendingBatch`); the chain goes on when a batch has ended well. False, null and
  * undefined are left out, so that a link can depend on a condition.

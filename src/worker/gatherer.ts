@@ -6,7 +6,8 @@
 import type { Milliseconds, Timer } from '../base/clock';
 import { toError } from '../base/exception-text';
 import type { Application } from '../connections/application';
-import { methodArguments, openScope, runInScope } from '../container/scope';
+import { tokensOf } from '../container/parameters';
+import { methodArguments, openRunScope, runInScope, type Scope } from '../container/scope';
 import type { JobDefinition } from '../job/registry';
 import { declaredTogether } from '../job/resolve-options';
 import { HANDLE_ALL } from '../job/together';
@@ -112,15 +113,21 @@ export class Group {
     const { target } = this.#definition;
     const application = this.#application;
     const [{ job: first }] = members as [Member];
-    const scope = openScope(application.container);
+    let scope: Scope | undefined;
     let thrown: Error | undefined;
     try {
+      const tokens = tokensOf(target, 'job', [HANDLE_ALL]);
+      const within = (scope = await openRunScope(application.container, {
+        job: undefined,
+        tokens,
+        handler: undefined,
+      }));
       const jobs = members.map(({ job }) => job.instance!);
       await runInScope(
-        scope,
+        within,
         () => {
           const handleAll = Reflect.get(target, HANDLE_ALL) as (...given: readonly unknown[]) => unknown;
-          return Reflect.apply(handleAll, target, methodArguments(target, HANDLE_ALL, scope, [jobs]));
+          return Reflect.apply(handleAll, target, methodArguments(target, HANDLE_ALL, within, [jobs]));
         },
         first,
       );
@@ -128,7 +135,7 @@ export class Group {
       thrown = toError(error);
     }
     try {
-      await scope.dispose();
+      await scope?.dispose();
     } catch (error) {
       application.report(error, { job: first, during: 'disposing what was injected' });
     }

@@ -3,7 +3,16 @@
  */
 import { attachContext } from '../job/choices';
 import type { Class } from '../base/class';
-import { methodArguments, openScope, resolveHandler, runInScope, type Scope } from '../container/scope';
+import { tokensOf } from '../container/parameters';
+import {
+  methodArguments,
+  openRunScope,
+  openScope,
+  prepared,
+  resolveHandler,
+  runInScope,
+  type Scope,
+} from '../container/scope';
 import type { JobDefinition } from '../job/registry';
 import { noHandler } from '../job/errors';
 import { HeardEvent, subjectOf } from '../job/declare';
@@ -21,13 +30,16 @@ import { UnknownAdapterError } from '../payload/errors';
  * are disposed; at once if nothing in it is async.
  *
  * @param caller who waits for the handler; undefined: whoever waits for the code that runs now
+ * @param opened the scope of the run, where it had to be waited for
  */
 export function callHandle(
   application: Application,
   job: RunningJob,
   caller: object | undefined,
+  opened?: Scope,
 ): Error | undefined | Promise<Error | undefined> {
-  const scope = openRun(application, job, job.instance!);
+  const scope = opened ?? openRun(application, job, job.instance!, RUN);
+  if (scope instanceof Promise) return calledIn(scope, application, job, caller);
   const call = (): unknown =>
     job.held === undefined
       ? callWithin(application, job, scope)
@@ -44,6 +56,28 @@ export function callHandle(
   }
   const disposal = scope.dispose();
   return disposal === undefined ? thrown : disposed(application, job, disposal).then(() => thrown);
+}
+
+/** What one call of these has injected. */
+const RUN = ['handle', 'middleware'];
+const END = ['failed'];
+
+/** Never rejects. */
+async function calledIn(
+  opening: Promise<Scope>,
+  application: Application,
+  job: RunningJob,
+  caller: object | undefined,
+): Promise<Error | undefined> {
+  try {
+    const scope = await opening;
+    if (job.abortReason === undefined) return await callHandle(application, job, caller, scope);
+    // It timed out or was cancelled meanwhile.
+    await disposed(application, job, Promise.resolve(scope.dispose()));
+    return job.abortReason;
+  } catch (error) {
+    return toError(error);
+  }
 }
 
 /** Never rejects. */
@@ -78,7 +112,7 @@ export async function callFailed(
   const holder: EntityHolder = {};
   const instance = decode(holder);
   if (instance === undefined) return;
-  const scope = openRun(application, job, instance);
+  const scope = await openRun(application, job, instance, END);
   try {
     if (holder.held !== undefined) await loadEntities(application, instance, holder.held, scope);
     await runInScope(scope, () =>
@@ -117,7 +151,7 @@ function callWithin(application: Application, job: RunningJob, scope: Scope): un
       : call(handler(), handlerClass!, 'middleware', scope, [event]);
   const own = hasOwn ? layersOf(name, said()) : [];
   const enter = (layer: Layer, next: () => Promise<unknown>): unknown =>
-    typeof layer === 'function' ? layer(job, next) : call(layer, layer.constructor, 'handle', scope, [job, next]);
+    typeof layer === 'function' ? layer(job, next) : enterLayer(layer, scope, [job, next]);
   return runThrough({ application, job, layers: [...own, ...through!], call: enter, handle });
 }
 
@@ -135,11 +169,31 @@ async function load(application: Application, job: RunningJob, scope: Scope): Pr
   if (job.abortReason !== undefined) throw job.abortReason;
 }
 
-function openRun({ container }: Application, job: RunningJob, instance: object): Scope {
+/** @param methods what will be called. A promise only if the container opens runs */
+function openRun(
+  application: Application,
+  job: RunningJob,
+  instance: object,
+  methods: readonly string[],
+): Scope | Promise<Scope> {
   attachContext(instance, job);
+  const { container, registry } = application;
+  if (container?.open !== undefined) {
+    const { target } = job.definition!;
+    const handler = registry.handlerOf(target);
+    const kind = instance instanceof HeardEvent ? 'listener' : 'handler';
+    const tokens = [...tokensOf(target, 'job', methods), ...(handler ? tokensOf(handler, kind, methods) : [])];
+    return openRunScope(container, { job, tokens, handler }, new Map([[JobContext, job]]));
+  }
   const scope = openScope(container);
   scope.register(JobContext, job);
   return scope;
+}
+
+function enterLayer(layer: Middleware, scope: Scope, given: readonly unknown[]): unknown {
+  const waiting = prepared(scope, layer.constructor as Class, 'handle', given.length);
+  const enter = (): unknown => call(layer, layer.constructor as Class, 'handle', scope, given);
+  return waiting === undefined ? enter() : waiting.then(enter);
 }
 
 // A service that cannot be disposed is a separate defect: it must not undo the work of handle().

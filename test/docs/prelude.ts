@@ -4,6 +4,7 @@ import { EventEmitter } from 'node:events';
 import {
   AfterCommitError,
   Bus,
+  type Container,
   dispatch,
   Events,
   Handles,
@@ -29,6 +30,12 @@ class Mailer {
     console.log(to);
   }
 }
+
+/** A container of the reader's own. */
+declare const services: {
+  get(token: unknown): unknown;
+  createRequest(job: JobContext | undefined): { make(token: unknown): Promise<unknown>; end(): Promise<void> };
+};
 
 class Alerts {
   async send(error: Error): Promise<void> {
