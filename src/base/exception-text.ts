@@ -212,5 +212,10 @@ export function errorRecord(error: Error, above: readonly Error[] = []): ErrorRe
 
 function withoutOurs(stack: string): string {
   const lines = stack.split('\n');
-  return lines.filter((line) => !OUR_FRAMES.some((frame) => line.includes(frame))).join('\n');
+  return lines.filter((line) => !isOurFrame(line)).join('\n');
+}
+
+/** Whether a line of a stack is a frame of Onqueue or Node.js. */
+export function isOurFrame(line: string): boolean {
+  return OUR_FRAMES.some((frame) => line.includes(frame));
 }

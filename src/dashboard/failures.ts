@@ -18,6 +18,8 @@ export interface ErrorGroup {
   readonly count: number;
   readonly newest: FailedJob;
   readonly oldest: FailedJob;
+  /** The newest first. */
+  readonly jobs: readonly FailedJob[];
   /** When each failed, the newest first. */
   readonly moments: readonly Milliseconds[];
 }
@@ -33,6 +35,7 @@ export function errorGroups(jobs: readonly FailedJob[]): readonly ErrorGroup[] {
       count: group.length,
       newest: group[0]!,
       oldest: group.at(-1)!,
+      jobs: group,
       moments: group.map(({ failedAt }) => failedAt.getTime()),
     }))
     .toSorted((a, b) => b.count - a.count || b.newest.failedAt.getTime() - a.newest.failedAt.getTime());

@@ -50,6 +50,21 @@ describe('the failed jobs page', () => {
     expect(groups.reduce((sum, { count }) => sum + count, 0)).toBe(total);
   });
 
+  it('tells all about one group: its newest stack with lines of source, when it failed, its queues, workers and causes', async () => {
+    const { groups } = await data('failed?name=SyncCustomer');
+    const away = groups.find(({ error }) => error.includes('did not answer'))!;
+    const { text } = await panel.get(`failed?name=SyncCustomer&group=${encodeURIComponent(away.error)}`);
+    const [, part = ''] = /<section id="failed-groups"[^>]*>(.*?)<\/section>/s.exec(text) ?? [];
+
+    expect(part).toContain(away.error);
+    expect(part).toMatch(/<dt>Caused by<\/dt><dd><bdi>[^<]*ECONNREFUSED/);
+    expect(part).toMatch(/<dt>Workers of the newest \d+<\/dt><dd>.*<bdi>[\w-]+:\d+/);
+    expect(part).toContain('id="group-chart"');
+    expect(part).toMatch(/<span class="marked">&gt; +\d+ .*throw new/);
+    expect(part).toMatch(/<div class="stack".*shop-jobs\.ts.*<summary>… \d+ frames? of libraries<\/summary>/s);
+    expect(part).not.toContain('By error');
+  });
+
   it('links each group to all its jobs and no others', async () => {
     const { text } = await panel.get('failed');
     const links = [...text.matchAll(/<td class="message"[^>]*><a href="(failed\?[^"]*)"/g)].map(([, link]) =>

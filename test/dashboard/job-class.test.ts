@@ -116,7 +116,7 @@ describe('the list of runs', () => {
   it('says what ran, newest first, whether it completed or failed', async () => {
     const { text } = await panel.get('runs');
 
-    expect(new Set(outcomes(text))).toEqual(new Set(['completed', 'failed', 'timed out', 'worker died']));
+    expect(new Set(outcomes(text))).toEqual(new Set(['completed', 'failed', 'timed out', 'crashed']));
     const ended = [...text.matchAll(/<td data-label="Ended"><time datetime="([^"]+)"/g)].map(([, at]) => at!);
     expect(ended.length).toBeGreaterThanOrEqual(50);
     expect(ended).toEqual(ended.toSorted().toReversed());
@@ -129,7 +129,7 @@ describe('the list of runs', () => {
     ['name=NightlyReport&slower=1h', []],
     ['worker=nobody', []],
     ['to=2000-01-01', []],
-    ['queue=imports&outcome=crashed', ['worker died']],
+    ['queue=imports&outcome=crashed', ['crashed']],
   ])('can be limited to %s', async (chosen, expected) => {
     expect(outcomes((await panel.get(`runs?${chosen}`)).text)).toEqual(expected);
   });

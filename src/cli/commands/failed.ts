@@ -1,4 +1,5 @@
 /** `failed` and `retry`: the failed jobs, and how the commands for them choose and find jobs. */
+import { foldedStack } from '../../base/folded-stack';
 import { ambiguousFailedJob, failedJobsOutOfReach } from '../../application/failed/errors';
 import type { FailedFilter, FailedJob } from '../../application/failed/failed-filter';
 import type { QueueManager } from '../../application/queue-manager';
@@ -79,7 +80,7 @@ async function show(call: Call<FailedFlags>, id: string, isRevealed: boolean): P
     ['Cause', cause && `${cause.name} ${cause.id} failed: ${cause.message}`],
     ['Chain', chain.length > 0 ? followersText(chain) : undefined],
   ]);
-  call.output.line(`Payload     ${payload}\n\n${exception}`);
+  call.output.line(`Payload     ${payload}\n\n${foldedStack(exception)}`);
 }
 
 /** As it is shown: people see it, and what it is copied into. */

@@ -1,4 +1,5 @@
 /** `inspect`: everything known about one job. */
+import { foldedStack } from '../../base/folded-stack';
 import type { Milliseconds } from '../../base/clock';
 import { oneLine, shellWord } from '../../base/text';
 import type { FoundJob } from '../../operations/found-job';
@@ -43,7 +44,7 @@ export const inspect = defineCommand({
     for (const { name, at, ms } of job.steps ?? []) output.line(`✓ ${oneLine(name)}  ${momentText(at)}, took ${ms} ms`);
     for (const { at, text: said } of job.lines ?? []) output.line(`${momentText(at)}  ${oneLine(said)}`);
     for (const attempt of job.history) for (const line of attemptLines(attempt)) output.line(line);
-    if (failure !== undefined) output.line(`\n${failure.exception}`);
+    if (failure !== undefined) output.line(`\n${foldedStack(failure.exception)}`);
     const isKept = job.steps !== undefined;
     const next = NEXT[job.state].filter(([command]) => isKept || !command.endsWith('--from-start'));
     const commands = next.map(([command, why]) => `  onqueue ${command} ${shellWord(id)}${where}  ${why}`);

@@ -1,8 +1,10 @@
 /** What happened to a job, in order: as a picture, and as a table with errors and the source that they came from. */
 import { spanText } from '../../base/span';
 import type { Milliseconds } from '../../base/clock';
-import type { Attempt, AttemptOutcome, SourceLines } from '../../operations/history/attempt';
+import type { Attempt, AttemptOutcome } from '../../operations/history/attempt';
 import { html, type Html, type Shown } from '../html';
+import { OUTCOMES as RUNS } from '../parts/run-table';
+import { sourceBlock, sourcePlace, stackBlock } from '../parts/stack';
 import { counted, moment } from '../parts/text';
 import type { PageContext } from '../view';
 import type { JobStory } from './story';
@@ -21,15 +23,7 @@ interface JobEvent {
 }
 
 const OUTCOMES: Readonly<Record<Exclude<JobEvent['kind'], 'waits'>, { readonly text: string; readonly tone: string }>> =
-  {
-    failed: { text: 'failed', tone: 'bad' },
-    'timed-out': { text: 'timed out', tone: 'bad' },
-    crashed: { text: 'crashed', tone: 'bad' },
-    lost: { text: 'lost', tone: 'warn' },
-    cancelled: { text: 'cancelled', tone: 'warn' },
-    completed: { text: 'completed', tone: 'good' },
-    running: { text: 'runs', tone: 'accent' },
-  };
+  { ...RUNS, running: { text: 'runs', tone: 'accent' } };
 
 export function eventsOf({ job, run }: JobStory, now: Milliseconds): readonly JobEvent[] {
   const { history, createdAt, failedAt, completedAt, at, state, attempts } = job;
@@ -129,25 +123,9 @@ function details(told: Attempt | undefined, exception: string | undefined): Html
   const source = told?.source;
   if (stack === undefined && source === undefined) return undefined;
   return html`<details${exception !== undefined && html` open`}>
-    <summary>${source === undefined ? 'Stack' : html`<bdi class="mono">${source.file}:${String(source.line)}</bdi>`}</summary>
-    ${source && sourceLines(source)}${stack !== undefined && html`<pre class="stack" tabindex="0">${bounded(stack)}</pre>`}
+    <summary>${source === undefined ? 'Stack' : sourcePlace(source)}</summary>
+    ${source && sourceBlock(source)}${stack !== undefined && stackBlock(stack)}
   </details>`;
-}
-
-/** Our stacks are shorter; another program may have kept longer ones. */
-function bounded(stack: string): string {
-  const left = stack.length - LONGEST_STACK;
-  return left <= 0 ? stack : `${stack.slice(0, LONGEST_STACK)}\n… and ${counted(left, 'more character')}`;
-}
-
-function sourceLines({ line, from, lines }: SourceLines): Html {
-  const rows = lines.map((text, place) => {
-    const number = from + place;
-    const isIt = number === line;
-    return html`<span${isIt && html` class="marked"`}>${isIt ? '> ' : '  '}${String(number).padStart(5)}  ${text}
-</span>`;
-  });
-  return html`<pre class="source" tabindex="0" aria-label="Lines of the source around line ${line}">${rows}</pre>`;
 }
 
 /** Bars and lines: if there are more, only the last ones are drawn. */

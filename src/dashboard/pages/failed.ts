@@ -3,6 +3,7 @@ import { type FailedFilter, type FailedJob, matching } from '../../application/f
 import { address } from '../addresses';
 import { type ErrorGroup, errorGroups, type FailedLook, groupButtons, lookAtFailed, queuesOfGroup } from '../failures';
 import { html, type Html } from '../html';
+import { groupPart, groupStory } from './failure-group';
 import { classLink, failureButtons, hiddenFields, jobLink, queueLink } from '../parts/links';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { counted, errorLine, moment, numberText } from '../parts/text';
@@ -31,11 +32,13 @@ export const failed: Page = async (context) => {
   const fitting = look.jobs.flatMap((job, place) => (fits(job) ? { job, place: from + place } : []));
   const found = { choice, from, look, fitting };
   const groups = errorGroups(fitting.map(({ job }) => job));
+  const [only] = choice.group !== undefined && groups.length === 1 ? groups : [];
+  const story = only && (await groupStory(only, context));
   return {
     title: 'Failed jobs',
     parts: {
       'failed-choice': choiceForm(choice),
-      'failed-groups': groupTable(groups, found, context),
+      'failed-groups': groupTable(groups, found, context, only && groupPart(only, story!, context)),
       'failed-jobs': fitting.length === 0 ? undefined : jobList(found, context),
     },
     data: {
@@ -43,7 +46,7 @@ export const failed: Page = async (context) => {
       lookedAt: look.jobs.length,
       isCut: look.isCut,
       away: look.away,
-      groups: groups.map(({ newest, oldest, moments: _moments, ...group }) => ({
+      groups: groups.map(({ newest, oldest, moments: _moments, jobs: _jobs, ...group }) => ({
         ...group,
         newestId: newest.id,
         newestAt: newest.failedAt,
@@ -83,16 +86,19 @@ ${hiddenFields(others)}<button>Filter</button>${isChosen && html` <a href="${add
 </form>${choiceText(others) !== '' && html`<p class="soft">${choiceText(others)}</p>`}`;
 }
 
-function groupTable(groups: readonly ErrorGroup[], found: Found, context: PageContext): Html {
+/** @param only all about the group, if there is one */
+function groupTable(groups: readonly ErrorGroup[], found: Found, context: PageContext, only?: Html): Html {
   const { choice, look, from } = found;
   const away = look.away.map((text) => html`<p class="trouble">${text}</p>`);
   if (groups.length === 0) return html`${away}<p class="empty">${nothing(found)} ${further(found)}</p>`;
   const which = Object.keys(choice).length > 0 ? ' all that match' : ' all';
-  const shown = table({
-    caption: 'By error',
-    columns: [numberColumn('Jobs'), 'Job', 'Error', 'Failed', ACTIONS],
-    rows: groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, choice, context)),
-  });
+  const shown =
+    only ??
+    table({
+      caption: 'By error',
+      columns: [numberColumn('Jobs'), 'Job', 'Error', 'Failed', ACTIONS],
+      rows: groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, choice, context)),
+    });
   return html`${away}<div class="with-actions"><p>${sumOf(found)}</p>
 <div class="actions">${failureButtons('failed', { fields: { ...choice, all: 'yes' } }, context, which)}</div></div>
 ${shown}${groups.length > MOST_GROUPS && html`<p class="soft">and ${counted(groups.length - MOST_GROUPS, 'smaller group')}</p>`}${from > 0 && html`<p class="pages"><a href="${address('failed', choice)}">Back to the newest</a></p>`}`;

@@ -13,7 +13,7 @@ export const OUTCOMES: Readonly<Record<AttemptOutcome, { readonly text: string; 
   completed: { text: 'completed', tone: 'good' },
   failed: { text: 'failed', tone: 'bad' },
   'timed-out': { text: 'timed out', tone: 'bad' },
-  crashed: { text: 'worker died', tone: 'bad' },
+  crashed: { text: 'crashed', tone: 'bad' },
   lost: { text: 'lost', tone: 'warn' },
   cancelled: { text: 'cancelled', tone: 'warn' },
 };
