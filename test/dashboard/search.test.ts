@@ -183,15 +183,15 @@ describe.each(['memory', 'Redis'])('a search in a shop on %s', (store) => {
     expect((await panel.get('schedules')).text).toContain('data-live');
   });
 
-  it('covers a thousand of ten thousand jobs per request, and finds each match once', async () => {
-    await addManyJobs(world.manager, 'many', { waiting: 9000, failed: 1000 });
+  it('covers a thousand of three thousand jobs per request, and finds each match once', async () => {
+    await addManyJobs(world.manager, 'many', { waiting: 2000, failed: 1000 });
     await using panel = await served(world.manager);
     const [first, ...more] = await allOf(panel, { text: '"invoice":99' });
 
     const total = first!.total;
     // On a store in real time, a request may end before.
     expect(first!.looked).toBe(store === 'memory' ? 1000 : Math.min(first!.looked, 1000));
-    expect(total).toBeGreaterThan(10_100);
+    expect(total).toBeGreaterThan(3100);
     const last = more.at(-1)!;
     // On a store in real time, the schedule may send another one meanwhile, ahead of where the search is or behind it.
     expect(last.looked).toBeGreaterThanOrEqual(total);
@@ -200,11 +200,11 @@ describe.each(['memory', 'Redis'])('a search in a shop on %s', (store) => {
     for (const [place, { looked }] of all.entries())
       expect(looked - (all[place - 1]?.looked ?? 0)).toBeLessThanOrEqual(1000);
     const ids = all.flatMap(({ jobs }) => jobs.map(({ id }) => id));
-    // 99, 990 to 999 and 9900 to 9999, as far as they exist.
+    // 99 and 990 to 999.
     expect(ids).toHaveLength(11 + 11);
     expect(new Set(ids).size).toBe(ids.length);
     const { text } = await panel.get(pageOf({ text: 'nowhere to be found', queue: 'many' }));
-    expect(text).toMatch(/Searched [\d,]+ of 10,000 jobs\./);
+    expect(text).toMatch(/Searched [\d,]+ of 3,000 jobs\./);
     expect(text).toMatch(
       /None of these jobs.*<a href="search\?text=nowhere[^"]*&amp;from=[^"]*" rel="next">Search further</s,
     );

@@ -5,6 +5,7 @@
  * and nobody can tell which file opened it. Here the file itself reports what it left. Whatever was unref'ed keeps nothing
  * alive and does not count.
  */
+import async_hooks, { AsyncLocalStorage } from 'node:async_hooks';
 import { ChildProcess } from 'node:child_process';
 import { Server, Socket } from 'node:net';
 import { TestEnvironment } from 'jest-environment-node';
@@ -51,7 +52,21 @@ function describeHandle(handle: Handle): string {
 const isArmed = (timer: NodeJS.Timeout): boolean =>
   timer.hasRef() && !(timer as unknown as { _destroyed: boolean })._destroyed;
 
+/**
+ * Node.js 20 asks each storage that was ever used about every promise, for as long as its process lives. Each file makes storages of its
+ * own, so a file late in a run would pay for those of a hundred files before it.
+ */
+const storages = new Set<AsyncLocalStorage<unknown>>();
+
+class KeptStorage<Store> extends AsyncLocalStorage<Store> {
+  constructor() {
+    super();
+    storages.add(this);
+  }
+}
+
 shareScripts();
+Object.assign(async_hooks, { AsyncLocalStorage: KeptStorage });
 
 export default class LeakEnvironment extends TestEnvironment {
   #timers = new Set<NodeJS.Timeout>();
@@ -76,6 +91,8 @@ export default class LeakEnvironment extends TestEnvironment {
 
   override async teardown(): Promise<void> {
     const left = await this.#waitUntilClosed();
+    for (const storage of storages) storage.disable();
+    storages.clear();
     await super.teardown();
     // Jest would show this error in place of those of the tests.
     if (left.length > 0 && !this.#hasFailed)

@@ -246,14 +246,14 @@ describe('a batch', () => {
     expect(ran.filter((text) => text === 'tick')).toHaveLength(3);
   });
 
-  it('takes thousands of jobs from a generator in many calls and counts them all', async () => {
-    const batch = await watched(notes(2500)).dispatch();
-    expect(batch).toMatchObject({ pending: 2500 });
-    expect(await batch.refresh()).toMatchObject({ pending: 2500, isOpen: false });
-    expect(await application.manager.connection().counts('default')).toMatchObject({ ready: 2500, delayed: 0 });
+  it('takes more than a thousand jobs from a generator in several calls and counts them all', async () => {
+    const batch = await watched(notes(1200)).dispatch();
+    expect(batch).toMatchObject({ pending: 1200 });
+    expect(await batch.refresh()).toMatchObject({ pending: 1200, isOpen: false });
+    expect(await application.manager.connection().counts('default')).toMatchObject({ ready: 1200, delayed: 0 });
     await work();
     expect(ran.slice(-2)).toEqual(['then', 'finally']);
-    expect(await countsOf(batch.id)).toEqual([0, 2500, 0, 0]);
+    expect(await countsOf(batch.id)).toEqual([0, 1200, 0, 0]);
   });
 
   it('is cancelled if its generator throws, and finishes when its time to be sealed is over', async () => {
