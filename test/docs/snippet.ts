@@ -1,4 +1,4 @@
-/** The TypeScript blocks in README and docs: where each stands and how it is marked. */
+/** The TypeScript blocks in README and docs, and those of JavaScript that run: where each stands and how it is marked. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -7,6 +7,8 @@ export interface Snippet {
   readonly place: string;
   /** Unique, and usable as a file name. */
   readonly name: string;
+  /** `js` is run as it is. */
+  readonly language: 'ts' | 'js';
   /** The content of the file that is compiled. */
   readonly source: string;
   /** The number of lines before the block's own. */
@@ -22,7 +24,7 @@ const MARKS: readonly string[] = ['run', 'fragment', 'framework'];
 
 const BLOCK = /^```(\w+)([^\n]*)\n([\s\S]*?)^```$/gm;
 
-/** All `ts` blocks in the pages of a folder. */
+/** All such blocks in the pages of a folder. */
 export function snippetsOf(root: string): Snippet[] {
   const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.md'))
@@ -32,7 +34,7 @@ export function snippetsOf(root: string): Snippet[] {
 
 /**
  * - `ts`: a whole module with its imports.
- * - `ts run`: is also run, and must end by itself; a following block `text output` is its expected output.
+ * - `ts run` and `js run`: is also run, and must end by itself; a following block `text output` is its expected output.
  * - `ts framework`: a file of a program on a framework, which is compiled and run in `test/frameworks`, not here.
  * - `ts fragment`: some lines of a module, which may use what `test/docs/prelude.ts` declares.
  */
@@ -40,7 +42,7 @@ export function snippetsIn(page: string, text: string): Snippet[] {
   const blocks = [...text.matchAll(BLOCK)];
   return blocks.flatMap((block, index) => {
     const [, language, words = '', code = ''] = block;
-    if (language !== 'ts') return [];
+    if (language !== 'ts' && !(language === 'js' && words.trim() === 'run')) return [];
     const line = text.slice(0, block.index).split('\n').length + 1;
     const marks = words.trim().split(/\s+/).filter(Boolean);
     const unknown = marks.find((mark) => !MARKS.includes(mark));
@@ -54,6 +56,7 @@ export function snippetsIn(page: string, text: string): Snippet[] {
     const [source, offset] = marks.includes('fragment') ? wrapped(code) : [code, 0];
     return {
       place: `${page}:${line}`,
+      language,
       name: `${page.replaceAll(/\W+/g, '-')}-${line}`,
       source,
       offset,

@@ -5,6 +5,7 @@ import { snippetsIn, snippetsOf } from './snippet';
 // Everything is compiled together before the first test.
 
 const snippets = snippetsOf(root);
+const compiling = snippets.filter(({ language }) => language === 'ts');
 const running = snippets.filter(({ runs }) => runs);
 
 /** Packages that snippets import besides Onqueue. */
@@ -49,7 +50,7 @@ describe('the TypeScript in README and docs', () => {
     project.linkPackage();
     for (const name of PACKAGES) project.link(name);
     project.write('tsconfig.json', JSON.stringify(TSCONFIG));
-    for (const { name, source } of snippets) project.write(`${name}.ts`, source);
+    for (const { name, language, source } of snippets) project.write(`${name}.${language}`, source);
     compiled = await project.run([join(root, 'node_modules/typescript/bin/tsc'), '-p', '.']);
   });
   afterAll(() => project.remove());
@@ -58,7 +59,7 @@ describe('the TypeScript in README and docs', () => {
     expect(snippets.length).toBeGreaterThan(0);
   });
 
-  it.each(snippets)('$place compiles', ({ name, line, offset }) => {
+  it.each(compiling)('$place compiles', ({ name, line, offset }) => {
     const errors = [...compiled.stdout.matchAll(/^([\w-]+)\.ts\((\d+),\d+\): (.*)$/gm)]
       .filter(([, file]) => file === name)
       .map(([, , at, message]) => `line ${Number(at) - offset + line - 1}: ${message}`);
@@ -71,8 +72,8 @@ describe('the TypeScript in README and docs', () => {
 
   it('runs, ends by itself and prints what the page says, if it is marked with run', async () => {
     const seen = [];
-    for (const { place, name } of running) {
-      seen.push({ place, ...summary(await project.run([join('out', `${name}.js`)])) });
+    for (const { place, name, language } of running) {
+      seen.push({ place, ...summary(await project.run([join(language === 'ts' ? 'out' : '.', `${name}.js`)])) });
     }
     expect(seen).toEqual(running.map(({ place, output = expect.any(String) }) => ({ place, stdout: output })));
   });
