@@ -1,8 +1,9 @@
 /**
  * What it costs to look at jobs: the rate of a worker, its CPU and its Redis' for each job, with figures and without
- * (`metrics`), and with histories and without where every job fails (`history`); commands of a worker that is idle.
+ * (`metrics`), with completed jobs remembered and not (`completed`), and with histories and without where every job fails
+ * (`history`); commands of a worker that is idle.
  *
- *   node bench/observation-cost.mjs [metrics | history | idle]… [--build=folder]
+ *   node bench/observation-cost.mjs [metrics | completed | history | idle]… [--build=folder]
  *
  * One worker with concurrency 100; rounds with and without take turns. Medians.
  */
@@ -19,7 +20,7 @@ load('reflect-metadata');
 const { Job, Queue, silentLogger, Worker } = load('./index.js');
 const Redis = load('ioredis').default;
 
-const JOBS = 20_000;
+const JOBS = Number(process.env.JOBS ?? 20_000);
 const ROUNDS = Number(process.env.ROUNDS ?? 9);
 const IDLE = 30_000;
 
@@ -40,10 +41,11 @@ const redis = new Redis(server.address);
 
 const SUBJECTS = {
   metrics: { job: Mail, on: {}, off: { metrics: false } },
+  completed: { job: Mail, on: {}, off: { history: { completed: false } } },
   history: { job: Lost, on: {}, off: { history: false } },
 };
 
-for (const subject of positionals.length === 0 ? ['metrics', 'history', 'idle'] : positionals) {
+for (const subject of positionals.length === 0 ? ['metrics', 'completed', 'history', 'idle'] : positionals) {
   if (subject !== 'idle') await compare(subject, SUBJECTS[subject]);
   else
     for (const metrics of [true, false])

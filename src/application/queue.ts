@@ -172,13 +172,13 @@ export class Queue extends HookFront {
   static readonly counts = ofDefault('counts');
 
   /**
-   * Finds the job with this id, as `dispatch` or `push` returned it: where it waits or runs, or why it failed. State `unknown` if
-   * nothing is known of it, for example because it has completed.
+   * Finds the job with this id, as `dispatch` or `push` returned it: where it waits or runs, why it failed, or that it has completed
+   * within the last hour. State `unknown` if nothing is known of it.
    *
    * @param options `connection`: the one that the job was sent to; default: the default connection; `reveal`: opens encrypted data, and
    * masks nothing in the data
    * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; CapabilityError if the store cannot look for jobs and
-   * the job has not failed; with `reveal`, UnknownKeyError, E_TAMPERED_PAYLOAD
+   * nothing is kept of it; with `reveal`, UnknownKeyError, E_TAMPERED_PAYLOAD
    */
   static async find(
     id: string,

@@ -19,6 +19,7 @@ import type { ConnectionSettings } from '../connections/application';
 import { CapabilityError } from '../connections/errors';
 import { invalidListing } from '../operations/errors';
 import { readFigures, type FigureOptions, type Figures } from '../operations/figures/figures';
+import { forgetCompleted } from '../operations/history/attempt';
 import { findJob, listJobs, type FoundJob, type JobPage, type ListOptions } from '../operations/found-job';
 import { awaitResult } from '../operations/results';
 import { takeSnapshot, type Snapshot, type SnapshotOptions } from '../operations/snapshot';
@@ -246,6 +247,22 @@ export class QueueConnection extends QueuePusher {
     return new QueuePusher({ name: this.name, queue: this.defaultQueue }, () => within, this.#encoder);
   }
 
+  override async pushRaw(payload: string, queue?: string): Promise<string | undefined> {
+    await this.#forgetEnd(payload);
+    return super.pushRaw(payload, queue);
+  }
+
+  override async laterRaw(delay: Delay, payload: string, queue?: string): Promise<string | undefined> {
+    await this.#forgetEnd(payload);
+    return super.laterRaw(delay, payload, queue);
+  }
+
+  // Only such a text can bring back an id that has been used.
+  async #forgetEnd(payload: unknown): Promise<void> {
+    const id = typeof payload === 'string' ? idIn(payload) : undefined;
+    if (id !== undefined) await forgetCompleted(this.#application, this.#driver(), id);
+  }
+
   /** How many jobs are ready, delayed or reserved. */
   async size(queue?: string): Promise<number> {
     const { ready, delayed, reserved } = await this.counts(queue);
@@ -257,10 +274,10 @@ export class QueueConnection extends QueuePusher {
   }
 
   /**
-   * Finds the job with this id, as `dispatch` or `push` returned it: where it waits or runs, or why it failed. State `unknown` if
-   * nothing is known of it, for example because it has completed.
+   * Finds the job with this id, as `dispatch` or `push` returned it: where it waits or runs, why it failed, or that it has completed
+   * within the last hour. State `unknown` if nothing is known of it.
    *
-   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME; CapabilityError the store cannot look for jobs and the job has not failed; with
+   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME; CapabilityError the store cannot look for jobs and nothing is kept of it; with
    * `reveal`, UnknownKeyError, E_TAMPERED_PAYLOAD
    */
   async find(id: string, { queue, reveal = false }: FindOptions & RevealOption = {}): Promise<FoundJob> {

@@ -3,10 +3,12 @@ import type { Application } from '../connections/application';
 import type { Connection, PlacedJob, WaitingState } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
 import type { RecordStore } from '../connections/record-store';
+import { sleep, type Milliseconds } from '../base/clock';
 import type { Progress } from '../job/job-context';
 import {
   attemptOf,
   COMPLETED,
+  completedKept,
   HISTORY,
   LONGEST_ID,
   PROGRESS,
@@ -59,7 +61,7 @@ interface There extends Told, Untold<'completedAt'> {
   readonly isSure: true;
 }
 
-/** Kept with `history: { completed }` in the configuration, or `keepResult` of its class, for the time set there. */
+/** Kept for an hour, or the time that `history.completed` of the configuration or `keepResult` of its class says. */
 interface CompletedJob
   extends Told, Pick<ListedJob, 'name' | 'queue'>, Untold<Exclude<Detail, 'createdAt' | 'attempts' | 'completedAt'>> {
   readonly state: 'completed';
@@ -92,7 +94,7 @@ type FoundFailure = There & Omit<ListedFailure, keyof Told>;
 /**
  * @param queue the queue that it is known to be in; absent: searches all queues
  * @param isRevealed whether its data are opened, and nothing in them is masked
- * @throws CapabilityError the store cannot look for jobs, and the job has not failed
+ * @throws CapabilityError the store cannot look for jobs, and the job has neither failed nor completed
  */
 export async function findJob(
   connection: Connection,
@@ -101,8 +103,18 @@ export async function findJob(
   queue?: string,
   isRevealed = false,
 ): Promise<FoundJob> {
-  return foundJob(connection, application, id, queue, await connection.queues.find?.(id, queue), isRevealed);
+  const look = async (): Promise<FoundJob> =>
+    foundJob(connection, application, id, queue, await connection.queues.find?.(id, queue), isRevealed);
+  const found = await look();
+  const isBetween = found.state === 'unknown' && found.isSure && remembersCompleted(application, connection);
+  // In a test, whoever would move the clock may be waiting for this.
+  if (!isBetween || application.clock.isStill === true) return found;
+  await sleep(application.clock, WRITTEN_WITHIN);
+  return look();
 }
+
+/** When a worker has written that a job has completed: between its end and that, nobody knows of it. */
+const WRITTEN_WITHIN: Milliseconds = 200;
 
 /** @param waiting what its store has found */
 export async function foundJob(
@@ -118,8 +130,6 @@ export async function foundJob(
     typeof waiting === 'object'
       ? await listedJob(connection, application, waiting, isRevealed)
       : await failedJob(connection, application, id, queue, isRevealed);
-  if (found === undefined && connection.queues.find === undefined)
-    throw new CapabilityError(name, connection.driver, 'find');
   const records = id.length > LONGEST_ID ? undefined : application.operationsOf(connection)?.records;
   const { told, completed } = await keptIn(records, name, id);
   if (found !== undefined) return { ...found, id, isSure: true, ...told };
@@ -129,6 +139,7 @@ export async function foundJob(
   const end = meant(completed) ?? (waiting === 'unseen' ? undefined : meant(await givenIn(records, name, id)));
   if (end !== undefined)
     return { ...end, createdAt: createdAt(id), id, connection: name, state: 'completed', isSure: true, ...told };
+  if (connection.queues.find === undefined) throw new CapabilityError(name, connection.driver, 'find');
   return { id, connection: name, state: 'unknown', isSure: waiting !== 'unseen', ...told };
 }
 
@@ -271,9 +282,9 @@ async function failures(
   };
 }
 
-/** Whether workers with this configuration remember completed jobs. */
-export function remembersCompleted({ configuration: { history } }: Pick<Application, 'configuration'>): boolean {
-  return history !== false && history?.completed !== undefined;
+/** Whether workers of this connection remember completed jobs. */
+export function remembersCompleted(application: Application, connection: Connection): boolean {
+  return completedKept(application) !== undefined && application.operationsOf(connection) !== undefined;
 }
 
 /** Records that one page looks at: those of all queues are in one list. */
@@ -286,7 +297,7 @@ async function completed(
   place: string,
   limit: number,
 ): Promise<JobPage> {
-  if (!remembersCompleted(application)) throw invalidListing('state', 'completed', KEPT_BY);
+  if (completedKept(application) === undefined) throw invalidListing('state', 'completed', NOT_KEPT);
   const { records } = application.neededOperationsOf(connection);
   const jobs: ListedJob[] = [];
   const first = Number(place);
@@ -305,7 +316,7 @@ async function completed(
   return { jobs, next: String(offset) };
 }
 
-const KEPT_BY = "Completed jobs are kept with history: { completed: '1h' } in the configuration.";
+const NOT_KEPT = "The configuration turns off that they are kept; write history: { completed: '1h' } in it.";
 
 function listedEnd(id: string, history: JobHistory): ListedJob {
   const { connection } = history;

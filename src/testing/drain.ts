@@ -6,6 +6,7 @@ import { subjectOf } from '../job/declare';
 import type { JobContext } from '../job/job-context';
 import { BUILT_IN } from '../job/registry';
 import { NO_CHAIN, type ChainLink } from '../payload/chain';
+import { JobHistories } from '../operations/history/job-histories';
 import { UNREADABLE_NAME } from '../payload/counters';
 import { InvalidPayloadError } from '../payload/errors';
 import { Executor, type ExecutorSettings } from '../worker/run';
@@ -57,6 +58,7 @@ export class Drain {
   readonly #limit: number;
   readonly #executor: Executor;
   readonly #runs: JobRun[] = [];
+  readonly #histories = new Map<Connection, JobHistories | undefined>();
 
   /**
    * @param used by the names of the connections that may hold jobs @throws E_INVALID_JOB_OPTION, E_INVALID_WORKER_OPTION,
@@ -80,6 +82,7 @@ export class Drain {
       while ((await this.#runNext()) || (await this.#moveOn()));
     } finally {
       this.#executor.close();
+      await Promise.all([...this.#histories.values()].map((histories) => histories?.close()));
     }
     const ended = (outcome: JobRun['outcome']): JobRun[] => this.#runs.filter((run) => run.outcome === outcome);
     return {
@@ -109,6 +112,8 @@ export class Drain {
   async #perform(connection: Connection, reservation: Reservation, lease: number): Promise<JobRun> {
     this.#checkLimit();
     const manager = this.#manager;
+    // So that `Queue.find()` tells of this run what it tells in production.
+    if (!this.#histories.has(connection)) this.#histories.set(connection, JobHistories.start(manager, connection));
     const job = new RunningJob(reservation, connection.name);
     const report = (error: unknown): void => manager.report(error, { during: 'renewing leases', job });
     const { logger } = manager;

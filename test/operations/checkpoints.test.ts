@@ -384,7 +384,7 @@ describe('the record', () => {
     await work();
 
     expect(ran).toEqual(['one', 'one']);
-    expect((await find(id)).state).toBe('unknown');
+    expect((await find(id)).state).toBe('completed');
   });
 
   it('that cannot be read because the store is away puts the job off, at no cost in tries', async () => {

@@ -90,7 +90,13 @@ describe('looking up a job by its id', () => {
     gate.open();
     await worker.stop();
     await working;
-    expect(await main.find(id)).toEqual({ id, connection: 'main', state: 'unknown', isSure: true, history: [] });
+    expect(await main.find(id)).toMatchObject({
+      id,
+      connection: 'main',
+      queue: 'usual',
+      state: 'completed',
+      attempts: 1,
+    });
   });
 
   it('shows when a job failed, after how many attempts and with which error', async () => {

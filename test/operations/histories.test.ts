@@ -129,8 +129,11 @@ it('a history contains timeouts and attempts whose outcome came too late', async
   expect((await find(lost)).history).toMatchObject([{ outcome: 'lost' }]);
 });
 
-it('completed jobs are remembered for as long as configured', async () => {
-  application = testApplication({ history: { completed: '1h' } });
+it.each([
+  ['an hour', {}, '59m', '2m'],
+  ['as long as the configuration says', { history: { completed: '2d' } }, '47h', '2h'],
+] as const)('completed jobs are remembered for %s', async (_, configuration, first, rest) => {
+  application = testApplication(configuration);
   const { bus, clock } = application;
   const id = await bus.dispatch(new Quick());
 
@@ -145,15 +148,88 @@ it('completed jobs are remembered for as long as configured', async () => {
     isSure: true,
     history: [{ attempt: 1, outcome: 'completed', at: completedAt }],
   });
-  await clock.advance('61m');
+  await clock.advance(first);
+  expect(await find(id)).toMatchObject({ state: 'completed' });
+  await clock.advance(rest);
   expect(await find(id)).toMatchObject({ state: 'unknown', history: [] });
 });
 
-it('a job that completes at once leaves no history, and none is kept if turned off', async () => {
-  const id = await application.bus.dispatch(new Quick());
-  await work();
-  expect(await find(id)).toMatchObject({ state: 'unknown', history: [] });
+it('of very many jobs that complete in a second a thousand are remembered, without a word', async () => {
+  const { bus, clock, manager, log } = application;
+  await bus.bulk(Array.from({ length: 1100 }, () => new Quick()));
+  const worker = new Worker({ concurrency: 200 }, manager);
+  const running = worker.run();
+  await until(clock, () => worker.health().outcomes.completed === 1100);
 
+  await elapse(clock, 5);
+
+  expect(await manager.driver().records!.list('completed', { limit: 2000 })).toHaveLength(1000);
+  expect(log.messages('warn')).toEqual([]);
+  await worker.stop();
+  await running;
+});
+
+it('a job counts as completed no more once its id is in a queue again, by a retry or as a text', async () => {
+  const { bus, manager } = application;
+  const connection = manager.connection();
+  const records = manager.driver().records!;
+  const isKept = async (id: string): Promise<boolean> => (await records.get('completed', id)) !== undefined;
+  const failed = await bus.dispatch(new Deliver());
+  await work();
+  // Its store has delivered it twice.
+  await records.put([{ kind: 'completed', id: failed, value: 'x' }], 60);
+  await manager.failed.retry(failed);
+  expect(await isKept(failed)).toBe(false);
+
+  const text = (await connection.pushRaw('{"job":"Quick","data":null,"id":"again"}'))!;
+  await records.put([{ kind: 'completed', id: text, value: 'x' }], 60);
+  await connection.laterRaw('1m', '{"job":"Quick","data":null,"id":"again"}');
+
+  expect(await isKept(text)).toBe(false);
+});
+
+it('a job is found as completed where its store cannot look for jobs, and refused while nothing is kept', async () => {
+  const { bus, manager } = application;
+  Object.assign(manager.driver().queues, { find: undefined });
+  const id = await bus.dispatch(new Quick());
+  await expect(find(id)).rejects.toMatchObject({ code: 'E_CAPABILITY' });
+
+  await work();
+
+  expect(await find(id)).toMatchObject({ state: 'completed', name: 'Quick' });
+});
+
+it('where no store keeps records, jobs complete and nothing is remembered', async () => {
+  const { bus, manager, log } = application;
+  Object.assign(manager.driver(), { records: undefined });
+  const id = await bus.dispatch(new Quick());
+
+  await work();
+
+  expect(await find(id)).toMatchObject({ state: 'unknown' });
+  expect(log.messages('warn')).toEqual([]);
+  await expect(manager.connection().jobs('default', { state: 'completed' })).rejects.toMatchObject({
+    code: 'E_NO_RECORDS',
+  });
+});
+
+it.each([{ history: false }, { history: { completed: false } }] as const)(
+  'with %j no completed job is kept',
+  async (off) => {
+    application = testApplication(off);
+    const id = await application.bus.dispatch(new Quick());
+
+    await work();
+
+    expect(await find(id)).toMatchObject({ state: 'unknown', history: [] });
+    await expect(application.manager.connection().jobs('default', { state: 'completed' })).rejects.toMatchObject({
+      code: 'E_INVALID_LISTING',
+      message: expect.stringContaining('The configuration turns off that they are kept'),
+    });
+  },
+);
+
+it('with history: false nothing is kept of attempts', async () => {
   application = testApplication({ history: false });
   const failing = await application.bus.dispatch(new Deliver());
   await work();

@@ -115,7 +115,6 @@ describe('listing the jobs of a queue', () => {
 
   it.each([
     [{ state: 'reserved' }, "state 'reserved'. Give one of ready, delayed, running, failed, completed."],
-    [{ state: 'completed' }, "Completed jobs are kept with history: { completed: '1h' } in the configuration."],
     [{ limit: 0 }, 'limit 0. Give a whole number from 1 to 100.'],
     [{ limit: 101 }, 'limit 101.'],
     [{ limit: '5' }, "limit '5'."],

@@ -123,7 +123,30 @@ describe.each(STORES)('on %s', (_, start) => {
     await working;
     expect(await queue.workers()).toEqual([]);
     expect(await queue.find(broken)).toMatchObject({ state: 'failed', error: 'Error: no film', attempts: 1 });
-    expect(await queue.find(ids[0]!)).toMatchObject({ state: 'unknown', isSure: true });
+    expect(await queue.find(ids[0]!)).toMatchObject({ state: 'completed', name: 'Film', queue: 'films', attempts: 1 });
+    const ended = await queue.jobs('films', { state: 'completed', limit: 20 });
+    expect(new Set(ended.jobs.map(({ id }) => id))).toEqual(new Set(ids.slice(10)));
     expect((await queue.jobs('films', { state: 'failed' })).jobs.map(({ id }) => id)).toEqual([broken]);
+  });
+
+  it('another process that asks again and again never hears that a job is unknown: it waits, runs, has completed', async () => {
+    gate = new Gate();
+    gate.open();
+    const asking = new QueueManager(
+      { connectors: builtInConnectors, logger: new RecordingLogger() },
+      { connections: { main: store.config }, default: 'main' },
+    );
+    const worker = new Worker({ queue: 'asked', concurrency: 2 }, manager);
+    const working = worker.run();
+    const seen = new Set<string>();
+    for (let round = 0; round < 10; round += 1) {
+      const id = await manager.connection().push(new Film('short'), 'asked');
+      for (let state = ''; state !== 'completed'; seen.add(state)) ({ state } = await asking.connection().find(id));
+    }
+    await worker.stop();
+    await working;
+    await asking.close();
+
+    expect([...seen]).not.toContain('unknown');
   });
 });

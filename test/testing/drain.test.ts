@@ -55,6 +55,19 @@ describe('a drain', () => {
     expect(await Queue.size('mail')).toBe(0);
   });
 
+  it('leaves behind what a program finds that asks how a job is doing', async () => {
+    const id = await SendWelcome.dispatch('ada@example.org', new Date(1000));
+    RunScript.script = fail();
+    const failing = await RunScript.dispatch();
+    expect((await Queue.find(id)).state).toBe('ready');
+
+    await queue.drain();
+
+    expect(await Queue.find(id)).toMatchObject({ state: 'completed', name: 'SendWelcome', queue: 'mail' });
+    expect(await Queue.find(failing)).toMatchObject({ state: 'failed', history: [{ outcome: 'failed' }] });
+    expect(queue.clock.pending).toBe(0);
+  });
+
   it('runs what jobs dispatch meanwhile, and dispatches that were not awaited', async () => {
     void MakeReport.dispatch('sales');
 

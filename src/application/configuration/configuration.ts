@@ -48,8 +48,8 @@ export interface Configuration<
    */
   readonly operations?: NameOrText<Name, Operations> | undefined;
   /**
-   * What is kept of the attempts of jobs for `Queue.find()`: `{ completed: '1h', sourceLines: false }`; `false`: nothing.
-   * Default: attempts that failed, timed out, crashed or were lost, for 7 days, with source lines.
+   * What is kept of the attempts of jobs for `Queue.find()`: `{ completed: '1d', sourceLines: false }`; `false`: nothing.
+   * Default: attempts that failed, timed out, crashed or were lost, for 7 days, with source lines; completed jobs for an hour.
    */
   readonly history?: false | HistoryConfig | undefined;
   /**
@@ -131,7 +131,7 @@ export const FAILED_KEYS = {
 } as const satisfies KeysOf<FailedConfig>;
 
 export const HISTORY_KEYS = {
-  completed: { check: value.span },
+  completed: { check: (given) => (given === false ? undefined : value.span(given)) },
   sourceLines: { check: value.flag, default: true },
 } as const satisfies KeysOf<HistoryConfig>;
 

@@ -9,6 +9,7 @@ import { durationSeconds } from '../../job/duration';
 import { invalidJobId } from '../../dispatch/errors';
 import { readTies, overlapKey, placeOfMembers, withoutUniqueKey } from '../../payload/ties';
 import { forgetCheckpoints } from '../../operations/checkpoints';
+import { forgetCompleted } from '../../operations/history/attempt';
 import { Lock } from '../lock';
 import {
   ambiguousFailedJob,
@@ -349,7 +350,7 @@ export class FailedJobs {
     const isConfigured = this.#sources.connectionNames().includes(entry.connection);
     const target = this.#sources.settings(isConfigured ? entry.connection : open.connection.name);
     checkRetriedSize(entry.payload, `${entry.name} ${entry.id}`, target);
-    if (fromStart) await this.#forgetCheckpoints(target.name, entry.id);
+    await this.#forget(target.name, entry.id, fromStart);
     const payload = retriedPayload(entry.payload, await this.#now(open.connection));
     if (entry.connection === open.connection.name) return retriedIn(open, entry, payload);
     if (isConfigured) return this.#sendBack(open, entry, payload);
@@ -359,8 +360,10 @@ export class FailedJobs {
   }
 
   // Before the job goes back: once it is there, it may run.
-  async #forgetCheckpoints(connection: string, id: string): Promise<void> {
-    const keeper = this.#sources.operationsOf(this.#sources.driver(connection));
+  async #forget(connection: string, id: string, fromStart: boolean): Promise<void> {
+    const driver = this.#sources.driver(connection);
+    await forgetCompleted(this.#sources, driver, id);
+    const keeper = fromStart ? this.#sources.operationsOf(driver) : undefined;
     if (keeper !== undefined) await forgetCheckpoints(keeper.records, connection, id);
   }
 

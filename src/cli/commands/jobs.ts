@@ -31,7 +31,7 @@ export const jobs = defineCommand({
     ['onqueue jobs mail --state=delayed', 'delayed jobs of the queue mail'],
     [
       'onqueue jobs mail --state=completed',
-      "the newest completed ones, if the configuration says history: { completed: '1h' }",
+      'the newest completed ones, which are kept for an hour unless `history` of the configuration says otherwise',
     ],
     ['onqueue jobs mail --state=running --connection=redis', 'running jobs on another connection'],
     ["onqueue jobs mail --json | jq -r '.jobs[].id'", 'for a program'],

@@ -7,6 +7,7 @@ import type { LogLine } from '../../operations/history/lines';
 import { redact } from '../../base/redact';
 import type { FoundStep } from '../../operations/checkpoints';
 import type { FoundJob } from '../../operations/found-job';
+import { completedKept } from '../../operations/history/attempt';
 import { address } from '../addresses';
 import { SILENT } from '../health';
 import { html, type Html, type Shown } from '../html';
@@ -224,12 +225,12 @@ const attemptText = (job: FoundJob): string => `attempt ${job.attempts ?? 0}${of
 const attemptsCount = (job: FoundJob): string => `${job.attempts ?? 0}${ofTries(job)}`;
 
 /** What most likely happened to a job of which nothing is known; without a full stop, so that the sentence can go on. */
-export function whyUnknown({ configuration: { history } }: QueueManager): Html {
-  const completed = history === false ? undefined : history?.completed;
+export function whyUnknown(manager: QueueManager): Html {
+  const completed = completedKept(manager);
   const kept =
     completed === undefined
-      ? html`completed jobs leave no trace, unless they are kept by <code>history: { completed: '1h' }</code> in the configuration, which
-          is not set here, or by <code>keepResult</code> of their class`
+      ? html`completed jobs leave no trace, because <code>history</code> in the configuration says so, unless <code>keepResult</code> of
+          their class keeps them`
       : html`completed jobs are only kept as long as <code>history: { completed: ${JSON.stringify(completed)} }</code> in the
           configuration says`;
   return html`Most likely it has completed: ${kept}. Or it was cancelled while it waited, cleared, forgotten, or never sent here`;

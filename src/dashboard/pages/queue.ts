@@ -75,12 +75,13 @@ export const queue: Page = async (context) => {
 function placeIn(query: URLSearchParams, manager: QueueManager): Place {
   const queue = query.get('queue') ?? '';
   if (queue === '') throw neededField('queue');
-  const state = statesOf(manager).find((each) => each === query.get('state')) ?? 'ready';
-  return { connection: query.get('connection') ?? manager.defaultConnection, queue, state };
+  const connection = query.get('connection') ?? manager.defaultConnection;
+  const state = statesOf(manager, connection).find((each) => each === query.get('state')) ?? 'ready';
+  return { connection, queue, state };
 }
 
-const statesOf = (manager: QueueManager): readonly ListedState[] =>
-  remembersCompleted(manager) ? LISTED_STATES : JOB_STATES;
+const statesOf = (manager: QueueManager, connection: string): readonly ListedState[] =>
+  remembersCompleted(manager, manager.driver(connection)) ? LISTED_STATES : JOB_STATES;
 
 function nowOf(now: QueueSnapshot, { connection, queue }: Place, context: PageContext): Html {
   const { ready, delayed, running, failed = 0, oldestWait, rate, isPaused, limit } = now;
@@ -137,7 +138,7 @@ function jobList(page: JobPage | undefined, now: QueueSnapshot, place: Place, co
     const count = countOf(now, each);
     return html`<a href="${address('queue', { connection, queue, state: each })}"${each === state && html` aria-current="true"`}>${each}${count !== undefined && html` <span class="soft">${numberText(count)}</span>`}</a>`;
   };
-  const tabs = html`<nav class="tabs" aria-label="Jobs by their state">${statesOf(context.manager).map(tab)}</nav>`;
+  const tabs = html`<nav class="tabs" aria-label="Jobs by their state">${statesOf(context.manager, connection).map(tab)}</nav>`;
   if (page === undefined)
     return html`${tabs}<p class="empty">This store counts its ${state} jobs but cannot list them.</p>`;
   const after = context.query.get('after');

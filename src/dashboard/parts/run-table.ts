@@ -1,8 +1,7 @@
 /** Runs that are kept, one by one: when, which job, how they ended, how long they took, and where. */
 import { spanText } from '../../base/span';
-import type { AttemptOutcome } from '../../operations/history/attempt';
+import { completedKept, type AttemptOutcome } from '../../operations/history/attempt';
 import type { KeptRun } from '../../operations/kept-runs';
-import { remembersCompleted } from '../../operations/found-job';
 import { html, type Html } from '../html';
 import type { PageContext } from '../view';
 import { jobLink, queueLink } from './links';
@@ -33,6 +32,6 @@ export function runTable(caption: Html, runs: readonly KeptRun[], { now }: PageC
 
 /** What a list of runs cannot contain. Undefined if completed runs are kept. */
 export function unkeptNote({ manager }: PageContext): Html | undefined {
-  if (remembersCompleted(manager)) return undefined;
-  return html`<p class="soft">Completed runs are not kept: <code>history: { completed: '1h' }</code> in the configuration keeps them.</p>`;
+  if (completedKept(manager) !== undefined) return undefined;
+  return html`<p class="soft">Completed runs are not kept: <code>history</code> in the configuration turns that off.</p>`;
 }

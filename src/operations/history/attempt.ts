@@ -2,7 +2,10 @@
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
 import { fieldsIn, isRecord } from '../../payload/values';
+import type { Application } from '../../connections/application';
+import type { Connection } from '../../connections/contract';
 import type { RecordStore } from '../../connections/record-store';
+import type { Duration } from '../../job/duration';
 
 /** `lost`: the store refused its outcome. `crashed`: its worker died, or froze until another one had the job. */
 export type AttemptOutcome = 'failed' | 'timed-out' | 'crashed' | 'lost' | 'cancelled' | 'completed';
@@ -76,6 +79,26 @@ export interface ToldRun extends Run {
 export const HISTORY = 'history';
 export const COMPLETED = 'completed';
 export const PROGRESS = 'progress';
+
+const COMPLETED_KEPT: Duration = '1h';
+
+/** How long workers with this configuration remember completed jobs. Undefined if they do not. */
+export function completedKept({
+  configuration: { history },
+}: Pick<Application, 'configuration'>): Duration | undefined {
+  const { completed = COMPLETED_KEPT } = history === false ? { completed: false as const } : (history ?? {});
+  return completed === false ? undefined : completed;
+}
+
+/**
+ * Forgets that a job has completed, before one with its id goes to a queue again: that one has not. Never rejects: no job waits for
+ * what is only looked at.
+ */
+export async function forgetCompleted(application: Application, connection: Connection, id: string): Promise<void> {
+  const records = completedKept(application) === undefined ? undefined : application.operationsOf(connection)?.records;
+  if (records === undefined || id === '' || id.length > LONGEST_ID) return;
+  await records.put([{ kind: COMPLETED, id, value: '' }], 0).catch(() => undefined);
+}
 
 /** Longest id of a record, in characters. */
 export const LONGEST_ID = 255;

@@ -21,6 +21,8 @@ export interface BacklogSettings<Item> {
   readonly most: number;
   /** How many are written per second at most: a busy store must not be filled with records that nobody may ever read. */
   readonly perSecond: number;
+  /** How long one waits until it is written. Default: a second. */
+  readonly pause?: Milliseconds | undefined;
   readonly write: (page: readonly Item[]) => Promise<void>;
 }
 
@@ -38,9 +40,11 @@ export class Backlog<Item> {
   #writing: Promise<void> | undefined;
   #failures = 0;
   #isOverflowTold = false;
+  readonly #wait: Milliseconds;
 
   constructor(settings: BacklogSettings<Item>) {
     this.#settings = settings;
+    this.#wait = settings.pause ?? SECOND;
   }
 
   get(key: string): Item | undefined {
@@ -56,7 +60,7 @@ export class Backlog<Item> {
   set(key: string, item: Item): void {
     if (!this.hasRoom && !this.#waiting.has(key)) return this.leaveOut();
     this.#waiting.set(key, item);
-    if (this.#timer === undefined && this.#writing === undefined) this.#arm(SECOND);
+    if (this.#timer === undefined && this.#writing === undefined) this.#arm(this.#wait);
   }
 
   /** Notes that one could not be taken. */
@@ -85,7 +89,7 @@ export class Backlog<Item> {
       this.#timer = undefined;
       this.#writing = this.#write().finally(() => {
         this.#writing = undefined;
-        const next = Math.min(SECOND * 2 ** this.#failures, LONGEST_PAUSE);
+        const next = this.#failures === 0 ? this.#wait : Math.min(SECOND * 2 ** this.#failures, LONGEST_PAUSE);
         if (this.#waiting.size > 0 && this.#timer === undefined) this.#arm(next);
       });
     });
@@ -93,7 +97,11 @@ export class Backlog<Item> {
 
   /** Never rejects. */
   async #write(): Promise<void> {
-    for (let left = this.#settings.perSecond; left > 0 && this.#waiting.size > 0; left -= PAGE) {
+    for (
+      let left = (this.#settings.perSecond * this.#wait) / SECOND;
+      left > 0 && this.#waiting.size > 0;
+      left -= PAGE
+    ) {
       const page = [...this.#first(Math.min(PAGE, left))];
       try {
         await this.#settings.write(page.map(([, item]) => item));

@@ -1,6 +1,6 @@
 /**
- * Keeps what happened to jobs, as their worker sees it: attempts that came to nothing, the progress of running jobs and, if
- * configured, which jobs have completed. Written in the background.
+ * Keeps what happened to jobs, as their worker sees it: attempts that came to nothing, the progress of running jobs, and which
+ * jobs have completed. Written in the background.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { errorMessage, errorName, exceptionText } from '../../base/exception-text';
@@ -20,6 +20,7 @@ import type { JobContext, Progress } from '../../job/job-context';
 import { fenceAtRetry, type Counters } from '../../payload/counters';
 import {
   COMPLETED,
+  completedKept,
   HISTORY,
   historyText,
   lastErrorIn,
@@ -34,7 +35,7 @@ import {
   type ToldRun,
   type SourceLines,
 } from './attempt';
-import { Backlog } from './backlog';
+import { Backlog, type BacklogSettings } from './backlog';
 import { MOST_LINES, writeLines, type KeptLine, type SaidLines } from './lines';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
@@ -43,12 +44,16 @@ import { Recent } from '../../base/collections';
 
 const KEPT: Seconds = 7 * 24 * 60 * 60;
 const MOST_KEPT = 10_000;
-const MOST_COMPLETED = 100_000;
 const PROGRESS_KEPT: Seconds = 60 * 60;
 
 /** Per second: nobody reads more, and a store in which all jobs fail has enough to do. */
 const HISTORIES = { most: 2000, perSecond: 500 };
-const OTHERS = { most: 10_000, perSecond: 5000 };
+const PROGRESSES = { most: 10_000, perSecond: 5000 };
+/**
+ * A page each tenth of a second, so that whoever asks for a job that has just ended hardly ever comes too soon. The rest is left
+ * out: of a store full of jobs only the last seconds would stay anyway.
+ */
+const COMPLETIONS = { most: 1000, perSecond: 1000, pause: 100 };
 
 /** Concurrent calls to the store. */
 const AT_ONCE = 10;
@@ -77,13 +82,13 @@ const started = new WeakMap<Connection, JobHistories>();
 
 export class JobHistories implements Observer {
   readonly #application: Application;
-  readonly #remembers: boolean;
   readonly #sourceLines: boolean;
   readonly #connection: Connection;
   readonly #records: RecordStore;
   readonly #source = new SourceReader();
   readonly #trails: Backlog<Trail>;
-  readonly #completed: Backlog<StoreRecord>;
+  /** Undefined if they are not remembered. */
+  readonly #completed: Backlog<StoreRecord> | undefined;
   readonly #progress: Backlog<StoreRecord>;
   readonly #lines: Backlog<SaidLines>;
   /** What each run has said. */
@@ -118,27 +123,30 @@ export class JobHistories implements Observer {
 
   private constructor(
     application: Application,
-    { completed, sourceLines = true }: HistoryConfig,
+    { sourceLines = true }: HistoryConfig,
     connection: Connection,
     { name, records }: OperationsConnection,
   ) {
     this.#application = application;
-    this.#remembers = completed !== undefined;
     this.#sourceLines = sourceLines;
     this.#connection = connection;
     this.#records = records;
     const backlogOf = <Item>(
       what: string,
-      limits: { readonly most: number; readonly perSecond: number },
+      limits: Pick<BacklogSettings<Item>, 'most' | 'perSecond' | 'pause'>,
       write: (page: readonly Item[]) => Promise<void>,
     ): Backlog<Item> =>
       new Backlog({ what, connection: name, clock: application.clock, logger: application.logger, ...limits, write });
     this.#trails = backlogOf('histories of jobs', HISTORIES, (page) => this.#write(page));
-    this.#completed = backlogOf('histories of completed jobs', OTHERS, (page) =>
-      records.put(page, durationSeconds(completed, 'history.completed'), MOST_COMPLETED),
-    );
+    const kept = completedKept(application);
+    if (kept !== undefined) {
+      const keep = durationSeconds(kept, 'history.completed');
+      this.#completed = backlogOf('records of completed jobs', COMPLETIONS, (page) =>
+        records.put(page, keep, MOST_KEPT),
+      );
+    }
     this.#lines = backlogOf('log lines of jobs', HISTORIES, (page) => writeLines(records, page));
-    this.#progress = backlogOf('progress of jobs', OTHERS, (page) => records.put(page, PROGRESS_KEPT, MOST_KEPT));
+    this.#progress = backlogOf('progress of jobs', PROGRESSES, (page) => records.put(page, PROGRESS_KEPT, MOST_KEPT));
   }
 
   /** Drops what is not written within two seconds. */
@@ -147,14 +155,14 @@ export class JobHistories implements Observer {
     if (this.#users > 0) return;
     this.#application.observers.delete(this);
     started.delete(this.#connection);
-    await Promise.all([this.#trails, this.#completed, this.#progress, this.#lines].map((backlog) => backlog.close()));
+    await Promise.all([this.#trails, this.#completed, this.#progress, this.#lines].map((backlog) => backlog?.close()));
   }
 
   ended(run: EndedRun): void {
     const { job, reservation, outcome } = run;
     if (!this.#isOurs(job)) return;
     const { counters } = reservation;
-    if (outcome === 'completed' && this.#remembers) this.#remember(run);
+    if (outcome === 'completed' && this.#completed?.hasRoom === true) this.#remember(run, this.#completed);
     const worth = worthKeeping(run);
     if (worth === undefined && counters.crashes + counters.timeouts === 0) return;
     if (!this.#trails.hasRoom && this.#trails.get(job.id) === undefined) return this.#trails.leaveOut();
@@ -218,12 +226,12 @@ export class JobHistories implements Observer {
     this.#trails.set(id, { id, blank, runs, isWhole: isLast && fence === 1 });
   }
 
-  #remember(run: EndedRun): void {
+  #remember(run: EndedRun, completed: Backlog<StoreRecord>): void {
     const { id, name, connectionName: connection, queue } = run.job;
     const { crashes, timeouts } = run.reservation.counters;
     const attempts = [this.#attemptOf(run, 'completed')];
     const history: JobHistory = { name, connection, queue, told: { crashes, timeouts }, attempts };
-    this.#completed.set(id, { kind: COMPLETED, id, value: JSON.stringify(history) });
+    completed.set(id, { kind: COMPLETED, id, value: JSON.stringify(history) });
   }
 
   async #write(page: readonly Trail[]): Promise<void> {
