@@ -198,6 +198,7 @@ export type {
   ScheduleListing,
   Schedules,
 } from './schedule/schedules';
+export type { StoredScheduleOptions } from './schedule/stored-schedules';
 export { Lock, LockTimeoutError } from './application/lock';
 
 export type {

@@ -162,8 +162,8 @@ export class Queue extends HookFront {
     return defaultManager().schedules.declare(make, Queue.schedule);
   }
 
-  /** The schedules: list, occurrences, pause, resume, run. */
-  static get schedules(): Omit<Schedules, 'all' | 'declare' | 'keep' | 'share'> {
+  /** The schedules: list, occurrences, pause, resume, run; and put and remove those that are stored. */
+  static get schedules(): Omit<Schedules, 'all' | 'declare' | 'driven' | 'isDriven' | 'keep' | 'named' | 'share'> {
     return defaultManager().schedules;
   }
 

@@ -18,7 +18,14 @@ import { migrate } from './commands/migrate';
 import { monitor } from './commands/monitor';
 import { clear, limit, pause, resume, size } from './commands/queues';
 import { recount } from './commands/recount';
-import { scheduleList, schedulePause, scheduleResume, scheduleRun, scheduleTest } from './commands/schedules';
+import {
+  scheduleList,
+  schedulePause,
+  scheduleRemove,
+  scheduleResume,
+  scheduleRun,
+  scheduleTest,
+} from './commands/schedules';
 import { work } from './commands/work';
 import { restart, workers } from './commands/workers';
 import { errorText, ExitCode, exitCodeOf } from './errors';
@@ -30,7 +37,7 @@ const COMMANDS = [
   ...[work, listen, restart, pause, resume, limit],
   ...[monitor, dashboard, size, lanes, metrics, jobs, inspect, workers, classes, cancel, reschedule, promote],
   ...[batches, batch, batchCancel, batchRetry],
-  ...[scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleTest],
+  ...[scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleRemove, scheduleTest],
   ...[failed, retry, forget, flush, prune, clear, recount, migrate, check, encryption],
   completion,
 ];

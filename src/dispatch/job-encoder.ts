@@ -24,6 +24,7 @@ import {
 } from '../job/resolve-options';
 import { measureChain, withChain, type Chain, type ChainLink } from '../payload/chain';
 import type { CodecClasses } from '../payload/encoder';
+import { HeldEntities } from '../payload/entities';
 import {
   encodePayload,
   encodeShared,
@@ -239,6 +240,8 @@ function withEntities(application: DispatchApplication): CodecClasses {
     classOf: (name) => application.registry.classOf(name),
     definitionOf: (target) => application.registry.definitionOf(target),
     entityOf(value) {
+      // The job of a stored schedule: it was decoded, and is sent again.
+      if (value instanceof HeldEntities) return [value.adapter, { ...value, id: value.id }];
       for (const adapter of application.entities) {
         const entity = adapter.identify(value);
         if (entity !== undefined) return [adapter.name, entity];

@@ -85,6 +85,16 @@ export class HeldEntities implements EntityClass {
   }
 }
 
+/** Gives each entity of a list a place of its own, as before the list was encoded, so that the data can be encoded once more. */
+export function separate(data: object): void {
+  for (const { holder, key, held } of [...placesOfEntities(data)]) {
+    const { adapter, class: name, connection, ids } = held;
+    if (ids === undefined) continue;
+    const each = ids.map((id) => new HeldEntities(adapter, { class: name, connection, id }));
+    Reflect.set(holder, key, each);
+  }
+}
+
 /** Where entities are missing within data. */
 export function* placesOfEntities(
   data: object,

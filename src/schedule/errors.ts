@@ -5,12 +5,26 @@ import { nearest, invalidValue } from '../base/text';
 /** An invalid schedule. `subject`: the call that was given the value. */
 export const invalidSchedule = defineError('E_INVALID_SCHEDULE', invalidValue);
 
-/** A schedule's builder was called when the schedule was complete: in a later turn than `Queue.schedule()`. */
-export const scheduleDeclared = defineError('E_SCHEDULE_DECLARED', (name: string, call: string) => ({
+/**
+ * A schedule's builder was called when the schedule was complete: in a later turn than `Queue.schedule()`. Or a schedule that is
+ * declared was to be stored or removed. `origin`: where it is declared.
+ */
+export const scheduleDeclared = defineError('E_SCHEDULE_DECLARED', (name: string, call: string, origin?: string) => ({
   message:
-    `The schedule '${name}' is complete: ${call}() came too late. Say all of it in one statement: ` +
-    "Queue.schedule(() => new Prune()).daily().at('03:00').",
-  facts: { name, call },
+    origin === undefined
+      ? `The schedule '${name}' is complete: ${call}() came too late. Say all of it in one statement: ` +
+        "Queue.schedule(() => new Prune()).daily().at('03:00')."
+      : `The schedule '${name}' is declared by ${origin}, and ${call}() changes only stored ones. Change the declaration, or ` +
+        'give the stored one another name.',
+  facts: { name, call, origin },
+}));
+
+/** As many schedules are stored as one store may keep. */
+export const tooManySchedules = defineError('E_TOO_MANY_SCHEDULES', (most: number) => ({
+  message:
+    `There are ${most} stored schedules, the most that a store keeps, because each worker reads all of them every ten seconds. Remove ` +
+    'some, or let one schedule send the jobs of many users; what is due once is a delayed job.',
+  facts: { most },
 }));
 
 /** No schedule with this name is declared in this process or stored. */

@@ -25,6 +25,7 @@ import {
   type KeptState,
 } from './occurrence';
 import type { Schedule } from './schedule';
+import { isForOthers, StoredSchedules } from './stored-schedules';
 
 /** Pause between two looks, give or take a twentieth, so that processes do not run in step. */
 const EVERY: Milliseconds = 10_000;
@@ -59,6 +60,7 @@ interface UnderWay {
 export class Keeper {
   readonly #application: DispatchApplication;
   readonly #declared: () => readonly Schedule[];
+  readonly #stored: (operations: OperationsConnection) => Promise<readonly Schedule[]>;
   readonly #keepings = new Map<OperationsConnection, OwnKeeping>();
   readonly #destinations = new WeakMap<Schedule, Destination>();
   readonly #told = new Map<string, Milliseconds>();
@@ -69,9 +71,14 @@ export class Keeper {
   #isClosed = false;
 
   /** @param declared may throw */
-  constructor(application: DispatchApplication, declared: () => readonly Schedule[]) {
+  constructor(
+    application: DispatchApplication,
+    declared: () => readonly Schedule[],
+    stored: (operations: OperationsConnection) => Promise<readonly Schedule[]>,
+  ) {
     this.#application = application;
     this.#declared = declared;
+    this.#stored = stored;
   }
 
   start(): void {
@@ -104,13 +111,19 @@ export class Keeper {
 
   /** Returns the next moment when there is something to do, by our monotonic clock. So do all functions that it calls. */
   async #look(): Promise<Milliseconds> {
-    const all = this.#declared().flatMap((schedule): Kept[] => {
+    const declared = groupsOf(this.#kept(this.#declared()), ({ destination }) => destination.operations);
+    const stores = new Set([...declared.keys(), ...storesOf(this.#application)]);
+    const looks = [...stores].map((store) =>
+      this.#patiently(store, () => this.#lookInto(store, declared.get(store) ?? [])),
+    );
+    return Math.min(Infinity, ...(await Promise.all(looks)));
+  }
+
+  #kept(schedules: readonly Schedule[]): readonly Kept[] {
+    return schedules.flatMap((schedule): Kept[] => {
       const destination = this.#destinationOf(schedule);
       return destination === undefined ? [] : [{ schedule, destination }];
     });
-    const stores = groupsOf(all, ({ destination }) => destination.operations);
-    const looks = [...stores].map(([store, kept]) => this.#patiently(store, () => this.#lookInto(store, kept)));
-    return Math.min(Infinity, ...(await Promise.all(looks)));
   }
 
   /**
@@ -132,15 +145,23 @@ export class Keeper {
     }
   }
 
-  async #lookInto(operations: OperationsConnection, kept: readonly Kept[]): Promise<Milliseconds> {
+  async #lookInto(operations: OperationsConnection, declared: readonly Kept[]): Promise<Milliseconds> {
     const { clock } = this.#application;
-    const own = this.#keepings.get(operations) ?? new OwnKeeping(operations, clock);
-    this.#keepings.set(operations, own);
-    const schedules = kept.map(({ schedule }) => schedule);
     try {
+      const names = new Set(this.#declared().map(({ name }) => name));
+      const stored = this.#kept(await this.#stored(operations)).filter(
+        // In a program with another configuration its records may be elsewhere. A declared one of the same name counts.
+        ({ schedule, destination }) => !names.has(schedule.name) && destination.operations === operations,
+      );
+      const kept = [...declared, ...stored];
+      if (kept.length === 0) return Infinity;
+      const own = this.#keepings.get(operations) ?? new OwnKeeping(operations, clock);
+      this.#keepings.set(operations, own);
+      const schedules = kept.map(({ schedule }) => schedule);
       await own.tell(schedules, EVERY * 0.9);
       const states = await statesIn(operations.records);
-      const isStrange = ({ name, spec }: Schedule): boolean => (states.get(name)?.spec ?? spec) !== spec;
+      const isStrange = ({ name, spec, parts: { stored: part } }: Schedule): boolean =>
+        part === undefined && (states.get(name)?.spec ?? spec) !== spec;
       // We have to know something about its writer before we overwrite it.
       if (schedules.some(isStrange)) await own.tell(schedules, 0);
       const attended = kept.filter(({ schedule }) => !own.isOutdated(schedule));
@@ -149,33 +170,42 @@ export class Keeper {
       const ends = attended.map((one) => this.#patiently(one.schedule, () => attend(one)));
       return Math.min(Infinity, ...(await Promise.all(ends)));
     } catch (error) {
-      this.#tell(error, `keeping schedules in '${operations.name}'`);
+      // Where nothing is known to be kept, the worker itself says that the store is away.
+      if (declared.length > 0 || this.#keepings.has(operations))
+        this.#tell(error, `keeping schedules in '${operations.name}'`);
       return Infinity;
     }
   }
 
   /** If two programs share a store and, by mistake, a name, this tells them why one schedule does not run. */
-  #standDown({ name, spec }: Schedule): void {
+  #standDown({ name, spec, parts }: Schedule): void {
     if (!this.#isToBeTold(`standing down of '${name}'`)) return;
-    const message =
-      `Another process, which was started later, declares the schedule '${name}' in another way: this one leaves it to that. ` +
-      'It is so while a change is deployed; two programs on one store need different names.';
+    const message = parts.stored
+      ? `The schedule '${name}' is stored, and another process declares one of that name, which counts. Put it under another name.`
+      : `Another process, which was started later, declares the schedule '${name}' in another way: this one leaves it to that. ` +
+        'It is so while a change is deployed; two programs on one store need different names.';
     this.#application.logger.info({ schedule: name, spec }, message);
   }
 
   /** Sends the due occurrences of one schedule. */
   async #attend({ schedule, destination }: Kept, known: KeptState | undefined): Promise<Milliseconds> {
     const { name, spec, parts } = schedule;
+    const { stored } = parts;
     try {
       const { records } = destination.operations;
       const now = await clockOf(destination, this.#application);
       const begun = this.#application.clock.monotonic();
       let state = known;
       const isAhead = state !== undefined && Math.max(state.since, state.lastAt ?? 0) > now + FARTHEST_AHEAD;
-      if (state === undefined || isAhead || state.spec !== spec || now - state.seenAt > RENEWED_EVERY) {
+      // A moment from further ahead was written while the store's clock was wrong.
+      const start = stored !== undefined && stored.since <= now + FARTHEST_AHEAD ? stored.since : undefined;
+      // What was put again, or removed meanwhile, does not make up for what was due before.
+      const isEarlier = start !== undefined && state !== undefined && state.since < start;
+      if (state === undefined || isAhead || isEarlier || state.spec !== spec || now - state.seenAt > RENEWED_EVERY) {
+        if (stored !== undefined && !(await StoredSchedules.isStill(records, name, stored.text))) return Infinity;
         // If the cadence is the same as before, no occurrence is left out.
-        const goesOn = !isAhead && state?.spec.startsWith(`${parts.cadence.text}: `) === true;
-        const since = goesOn ? state!.since : now;
+        const goesOn = !isAhead && !isEarlier && state?.spec.startsWith(`${parts.cadence.text}: `) === true;
+        const since = goesOn ? state!.since : ((isAhead ? undefined : start) ?? now);
         const kept = isAhead ? { ...state, lastAt: undefined, sentAt: undefined } : state;
         state = await write(records, name, { ...kept, spec, since, seenAt: now }, state, parts.missed.within);
       }
@@ -230,7 +260,8 @@ export class Keeper {
     try {
       if (found === undefined) this.#destinations.set(schedule, (found = destinationOf(schedule, this.#application)));
     } catch (error) {
-      this.#tell(error, `keeping the schedule '${schedule.name}'`);
+      const isLeft = schedule.parts.stored !== undefined && isForOthers(error);
+      if (!isLeft) this.#tell(error, `keeping the schedule '${schedule.name}'`);
     }
     return found;
   }
@@ -245,6 +276,19 @@ export class Keeper {
     this.#told.set(what, now);
     return true;
   }
+}
+
+/** The stores of the open connections: what users have stored in others waits for a process that works those. */
+export function storesOf(application: DispatchApplication): readonly OperationsConnection[] {
+  return [...application.drivers].flatMap((driver) => {
+    if (!driver.capabilities.reserve) return [];
+    try {
+      return application.operationsOf(driver) ?? [];
+    } catch {
+      // Its records would be on a connection that cannot be opened.
+      return [];
+    }
+  });
 }
 
 /** The moments of the occurrences to send now, the earliest first. */
@@ -270,13 +314,21 @@ interface KeeperReport {
   readonly id: string;
   /** When it began, by the store's clock. */
   readonly since: Milliseconds;
-  /** The digest of each schedule by its name. */
+  /** The digest of each declared schedule by its name. */
   readonly schedules: Readonly<Record<string, string>>;
+  /** The names of the jobs whose stored schedules it keeps. */
+  readonly jobs: readonly string[];
 }
 
-/** The names of the schedules that some live process keeps. */
-export async function keptNames(records: RecordStore): Promise<ReadonlySet<string>> {
-  return new Set((await keepersIn(records)).flatMap(({ schedules }) => Object.keys(schedules)));
+/** What live processes keep: declared schedules by name, and stored ones by the name of their job. */
+export async function keptIn(
+  records: RecordStore,
+): Promise<{ readonly names: readonly string[]; readonly jobs: readonly string[] }> {
+  const keepers = await keepersIn(records);
+  return {
+    names: keepers.flatMap(({ schedules }) => Object.keys(schedules)),
+    jobs: keepers.flatMap(({ jobs }) => jobs),
+  };
 }
 
 /**
@@ -301,16 +353,19 @@ class OwnKeeping {
     if (this.#clock.monotonic() - this.#toldAt < recently) return;
     const { records } = this.#operations;
     this.#since ??= (await this.#operations.now?.()) ?? this.#clock.now();
-    const digests = Object.fromEntries(schedules.map(({ name, digest }) => [name, digest]));
-    const value = JSON.stringify({ since: this.#since, schedules: digests });
+    const declared = schedules.filter(({ parts }) => parts.stored === undefined);
+    const jobs = new Set(schedules.filter((one) => !declared.includes(one)).map(({ parts }) => parts.job));
+    const digests = Object.fromEntries(declared.map(({ name, digest }) => [name, digest]));
+    const value = JSON.stringify({ since: this.#since, schedules: digests, ...(jobs.size > 0 && { jobs: [...jobs] }) });
     await records.put([{ kind: KIND, id: this.#id, value }], REMEMBERED, MOST);
     this.#others = (await keepersIn(records)).filter(({ id }) => id !== this.#id);
     this.#toldAt = this.#clock.monotonic();
   }
 
-  /** Whether another process decides about it, and declares it differently. */
-  isOutdated({ name, digest }: Schedule): boolean {
-    let last: KeeperReport = { id: this.#id, since: this.#since ?? -Infinity, schedules: { [name]: digest } };
+  /** Whether another process decides about it, and declares it differently. A stored one is as its record says. */
+  isOutdated({ name, digest, parts }: Schedule): boolean {
+    if (parts.stored !== undefined) return this.#others.some((other) => Object.hasOwn(other.schedules, name));
+    let last: KeeperReport = { id: this.#id, since: this.#since ?? -Infinity, schedules: { [name]: digest }, jobs: [] };
     for (const other of this.#others) {
       if (!Object.hasOwn(other.schedules, name)) continue;
       if (other.since > last.since || (other.since === last.since && other.id > last.id)) last = other;
@@ -330,7 +385,8 @@ async function keepersIn(records: RecordStore): Promise<readonly KeeperReport[]>
 
 /** Undefined if another version or somebody else wrote it. It must not keep any schedule from being sent. */
 function keeperOf(id: string, text: string): KeeperReport | undefined {
-  const { since, schedules } = fieldsIn(text) ?? {};
+  const { since, schedules, jobs } = fieldsIn(text) ?? {};
   const isKeeper = typeof since === 'number' && isRecord(schedules);
-  return isKeeper ? { id, since, schedules: schedules as KeeperReport['schedules'] } : undefined;
+  const names = Array.isArray(jobs) ? (jobs as readonly string[]) : [];
+  return isKeeper ? { id, since, schedules: schedules as KeeperReport['schedules'], jobs: names } : undefined;
 }

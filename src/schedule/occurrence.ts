@@ -3,7 +3,7 @@ import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection, Once, PageToPush, Pushed } from '../connections/contract';
 import { entriesFor, pushEvent } from '../connections/entries';
 import { CapabilityError } from '../connections/errors';
-import type { RecordStore } from '../connections/record-store';
+import type { RecordStore, StoreRecord } from '../connections/record-store';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import type { EncodedJob } from '../dispatch/job-encoder';
 import { tellPushed } from '../dispatch/send';
@@ -201,11 +201,22 @@ export const RENEWED_EVERY: Milliseconds = DAY * 1000;
 /** The stored state of each schedule: one record, which only the process that read its latest version may overwrite. */
 export async function statesIn(records: RecordStore): Promise<ReadonlyMap<string, KeptState>> {
   const states = new Map<string, KeptState>();
+  for await (const { id, value } of recordsOf(records, KIND)) states.set(id, read(id, value));
+  return states;
+}
+
+/** All records of a kind. */
+export async function* recordsOf(records: RecordStore, kind: string): AsyncIterable<StoreRecord> {
   for (let offset = 0; ; offset += PAGE) {
-    const page = await records.list(KIND, { limit: PAGE, offset });
-    for (const { id, value } of page) states.set(id, read(id, value));
-    if (page.length < PAGE) return states;
+    const page = await records.list(kind, { limit: PAGE, offset });
+    yield* page;
+    if (page.length < PAGE) return;
   }
+}
+
+/** Whoever has read it can write it no more. */
+export async function forgetState(records: RecordStore, name: string): Promise<void> {
+  await records.put([{ kind: KIND, id: name, value: '' }], 0);
 }
 
 export async function stateIn(records: RecordStore, name: string): Promise<KeptState | undefined> {

@@ -38,6 +38,15 @@ interface ScheduleParts extends Timing {
   readonly make: () => object;
   /** Where it was declared, for display. */
   readonly origin: string;
+  /** Undefined if it is declared. */
+  readonly stored?: StoredPart | undefined;
+}
+
+interface StoredPart {
+  /** The moment from which on its times hold: earlier ones are none of its occurrences. */
+  readonly since: Milliseconds;
+  /** The whole record. */
+  readonly text: string;
 }
 
 export class Schedule {
@@ -301,15 +310,7 @@ export class PendingSchedule {
       throw place.refuse(job, 'the function has to return a new job each time: () => new Prune()');
     if (job instanceof Promise)
       throw place.refuse('a promise', 'the function has to return the job itself; handle() can await what it needs');
-    if (job instanceof PendingChain)
-      throw place.refuse('a chain', 'the function has to return one job; its handle() can send the chain');
-    const definition = definitionOfJob(job, registry);
-    checkInstance(job, definition);
-    const { name } = definition;
-    if (declaredDebouncing(definition) !== undefined)
-      throw place.refuse(name, 'it has debounce, which would put it off');
-    if ('queue' in job) throw place.refuse(name, 'it pushes itself by a method queue(), and a schedule pushes it');
-    return name;
+    return scheduledName(job, registry, place);
   }
 
   /** @throws E_SCHEDULE_DECLARED, and what `say` throws */
@@ -334,6 +335,18 @@ export class PendingSchedule {
     this.#comesUp(`0 0 ${days}`, place);
     this.#days = days;
   }
+}
+
+/** The name of a job that schedules can send. @throws what is wrong with it */
+export function scheduledName(job: unknown, registry: JobRegistry, place: Place): string {
+  if (typeof job !== 'object' || job === null) throw place.refuse(job, 'give the job: new Prune()');
+  if (job instanceof PendingChain) throw place.refuse('a chain', 'give one job; its handle() can send the chain');
+  const definition = definitionOfJob(job, registry);
+  checkInstance(job, definition);
+  const { name } = definition;
+  if (declaredDebouncing(definition) !== undefined) throw place.refuse(name, 'it has debounce, which would put it off');
+  if ('queue' in job) throw place.refuse(name, 'it pushes itself by a method queue(), and a schedule pushes it');
+  return name;
 }
 
 /** The origin without line and column. */

@@ -12,8 +12,8 @@ import { findJob } from '../operations/found-job';
 import type { OperationsConnection } from '../connections/application';
 import { listWorkers } from '../operations/worker-record';
 import { CronCadence, timing, type Missed } from './cadence';
-import { invalidSchedule, unknownSchedule } from './errors';
-import { Keeper, keptNames } from './keeper';
+import { invalidSchedule, scheduleDeclared, unknownSchedule } from './errors';
+import { Keeper, keptIn, storesOf } from './keeper';
 import {
   clockOf,
   destinationOf,
@@ -25,13 +25,14 @@ import {
   type ScheduleState,
 } from './occurrence';
 import { PendingSchedule, Schedule } from './schedule';
+import { isForOthers, StoredSchedules, type StoredScheduleOptions } from './stored-schedules';
 
 /** A schedule and its state. */
 export interface ScheduleListing {
   readonly name: string;
   /** When it is due and what it sends, for display. For an orphan, as it was last declared. */
   readonly spec: string;
-  /** Undefined if it is not declared in this process. */
+  /** Undefined if it is neither declared in this process nor stored. */
   readonly declared: DeclaredSchedule | undefined;
   /** By the store's clock. Undefined if it is paused, not declared in this process, or never due again. */
   readonly next: Date | undefined;
@@ -45,7 +46,7 @@ export interface ScheduleListing {
   readonly pausedAt: Date | undefined;
   /** A live worker keeps it, and has said so within the last minute. */
   readonly isKept: boolean;
-  /** Nobody declares it any more: it sends nothing, and is forgotten seven days after its last occurrence was recorded. */
+  /** Nobody declares it any more, and it is not stored: it sends nothing, and is forgotten seven days after its last occurrence was recorded. */
   readonly isOrphan: boolean;
   /** Why it cannot be kept, for example because its connection keeps no records. */
   readonly problem: Error | undefined;
@@ -70,8 +71,15 @@ export interface DeclaredSchedule {
   readonly missed: Missed;
   /** Undefined: `'skip'` if the store supports unique keys and `missed` is not `'all'`. */
   readonly overlap: OverlapPolicy | undefined;
-  /** Where it was declared. */
+  /** Where it was declared. `stored`: `Queue.schedules.put()` made it. */
   readonly origin: string;
+}
+
+/** Where the state of a schedule is. */
+interface Placed {
+  readonly schedule: Schedule;
+  /** Undefined if its connection keeps no records. */
+  readonly operations: OperationsConnection | undefined;
 }
 
 export interface OccurrencesOptions {
@@ -100,12 +108,14 @@ export class Schedules {
   /** Which of the declared schedules this process may send by itself. */
   isDriven: (schedule: Schedule) => boolean = () => true;
   readonly #application: DispatchApplication;
+  readonly #stored: StoredSchedules;
   #declared = new DeclaredSchedules();
   #keepers = 0;
   #keeper: Keeper | undefined;
 
   constructor(application: DispatchApplication) {
     this.#application = application;
+    this.#stored = new StoredSchedules(application);
   }
 
   /** Uses the schedules of another application that this one replaces or stands in for. */
@@ -124,9 +134,9 @@ export class Schedules {
     return this.#declared.all(this.#application.registry);
   }
 
-  /** Those of them that this process sends when they are due. @throws what is wrong with one */
-  get driven(): readonly Schedule[] {
-    return this.all.filter((schedule) => this.isDriven(schedule));
+  /** Those that a fake sends: the declared ones, and those that were put. @throws what is wrong with one */
+  async driven(): Promise<readonly Schedule[]> {
+    return [...(await this.#placed()).values()].map(({ schedule }) => schedule).filter((one) => this.isDriven(one));
   }
 
   /**
@@ -136,7 +146,12 @@ export class Schedules {
   keep(): () => Promise<void> {
     this.#keepers += 1;
     if (this.#keeper === undefined) {
-      this.#keeper = new Keeper(this.#application, () => this.driven);
+      const isDriven = (schedule: Schedule): boolean => this.isDriven(schedule);
+      this.#keeper = new Keeper(
+        this.#application,
+        () => this.all.filter(isDriven),
+        async (operations) => (await this.#stored.in(operations)).filter(isDriven),
+      );
       this.#keeper.start();
     }
     let isOver = false;
@@ -152,20 +167,53 @@ export class Schedules {
   }
 
   /**
+   * Stores a schedule, or replaces the stored one of that name, from its next occurrence on: `await
+   * Queue.schedules.put('report:42', { cron: '0 8 * * *', timezone: 'Europe/Amsterdam' }, new Report(42))`. Any worker that knows the
+   * class sends its job. A schedule that is paused stays so.
+   *
+   * @throws E_INVALID_SCHEDULE, E_SCHEDULE_DECLARED, E_TOO_MANY_SCHEDULES, E_NO_RECORDS, what is wrong with its job, and what its store
+   * throws
+   */
+  async put(name: string, options: StoredScheduleOptions, job: JobInstance): Promise<void> {
+    const own = await this.#stored.put(name, options, job, (operations) => this.#checkFree(name, 'put', operations));
+    // Its job may have gone to another connection before.
+    for (const { records } of this.#stores()) if (records !== own.records) await StoredSchedules.remove(records, name);
+  }
+
+  /**
+   * Removes a stored schedule; false if there is none. A job that was already sent, up to 15 seconds ahead, still runs.
+   *
+   * @throws E_SCHEDULE_DECLARED, what its store throws
+   */
+  async remove(name: string): Promise<boolean> {
+    let isRemoved = false;
+    for (const { records } of this.#stores()) isRemoved = (await StoredSchedules.remove(records, name)) || isRemoved;
+    if (!isRemoved) for (const operations of this.#stores()) await this.#checkFree(name, 'remove', operations);
+    return isRemoved;
+  }
+
+  /**
    * The schedules of this process and those known to the stores, by name. @throws what is wrong with one, and what a store
    * throws
    */
   async list(): Promise<readonly ScheduleListing[]> {
     const known = new Map<string, KeptState>();
-    const kept = new Set<string>();
-    const stores = this.#stores();
-    for (const { records } of stores) {
+    const kept = { names: new Set<string>(), jobs: new Set<string>() };
+    const placed = await this.#placed();
+    for (const { records } of this.#stores()) {
       for (const [name, state] of await statesIn(records)) known.set(name, state);
-      for (const name of await keptNames(records)) kept.add(name);
+      const { names, jobs } = await keptIn(records);
+      for (const name of names) kept.names.add(name);
+      for (const job of jobs) kept.jobs.add(job);
     }
-    const declared = new Map(this.all.map((schedule) => [schedule.name, schedule]));
-    const names = [...new Set([...declared.keys(), ...known.keys()])].toSorted();
-    return Promise.all(names.map((name) => this.#listing(name, declared.get(name), known.get(name), kept.has(name))));
+    const names = [...new Set([...placed.keys(), ...known.keys()])].toSorted();
+    return Promise.all(
+      names.map((name) => {
+        const schedule = placed.get(name)?.schedule;
+        const isKept = schedule?.parts.stored ? kept.jobs.has(schedule.parts.job) : kept.names.has(name);
+        return this.#listing(name, schedule, known.get(name), isKept);
+      }),
+    );
   }
 
   /**
@@ -191,7 +239,7 @@ export class Schedules {
    * with its job, and what its store throws
    */
   async run(name: string): Promise<string> {
-    const { make, connection, queue } = this.#named(name).parts;
+    const { make, connection, queue } = (await this.named(name)).parts;
     const job = make();
     const target = this.#application.driver(this.#application.encoder.route(job, { connection }).connection);
     const at = (await target.now?.()) ?? this.#application.clock.now();
@@ -201,7 +249,7 @@ export class Schedules {
 
   /** Its next occurrences. @throws E_UNKNOWN_SCHEDULE, E_INVALID_SCHEDULE */
   async occurrences(name: string, { from, count = 5 }: OccurrencesOptions = {}): Promise<readonly ComingOccurrence[]> {
-    const schedule = this.#named(name);
+    const schedule = await this.named(name);
     if (!Number.isInteger(count) || count < 1 || count > MOST_OCCURRENCES)
       throw invalidSchedule('count', count, `Give a whole number from 1 to ${MOST_OCCURRENCES}.`);
     const start = from === undefined ? await this.#nowAt(this.#destinationOf(schedule)) : from.getTime();
@@ -239,7 +287,7 @@ export class Schedules {
       pausedAt: date(state?.pausedAt),
       isKept,
       isOrphan: !isKept && schedule === undefined,
-      problem: destination instanceof Error ? destination : undefined,
+      problem: destination instanceof Error && !(isKept && isForOthers(destination)) ? destination : undefined,
     };
   }
 
@@ -278,15 +326,31 @@ export class Schedules {
     return clockOf(destination, this.#application);
   }
 
-  #named(name: string): Schedule {
-    return this.all.find((schedule) => schedule.name === name) ?? this.#failUnknown(name);
+  /** @throws E_UNKNOWN_SCHEDULE */
+  async named(name: string): Promise<Schedule> {
+    const placed = await this.#placed();
+    return placed.get(name)?.schedule ?? unknownAmong(name, placed);
   }
 
-  #failUnknown(name: string): never {
-    throw unknownSchedule(
-      name,
-      this.all.map((schedule) => schedule.name),
-    );
+  /** Those that are declared, and those that are stored, by name. Of two with one name, the declared one. */
+  async #placed(): Promise<ReadonlyMap<string, Placed>> {
+    const placed = new Map<string, Placed>();
+    for (const operations of this.#stores())
+      for (const schedule of await this.#stored.in(operations)) placed.set(schedule.name, { schedule, operations });
+    for (const schedule of this.all) {
+      const destination = this.#destinationOf(schedule);
+      const operations = destination instanceof Error ? undefined : destination.operations;
+      placed.set(schedule.name, { schedule, operations });
+    }
+    return placed;
+  }
+
+  /** @throws E_SCHEDULE_DECLARED this process declares it, or another one that keeps schedules in this store */
+  async #checkFree(name: string, call: string, { records }: OperationsConnection): Promise<void> {
+    const own = this.all.find((schedule) => schedule.name === name);
+    if (own !== undefined) throw scheduleDeclared(name, call, own.parts.origin);
+    const { names } = await keptIn(records);
+    if (names.includes(name)) throw scheduleDeclared(name, call, 'the program of a worker');
   }
 
   /** The stores that may hold states of schedules. */
@@ -302,6 +366,7 @@ export class Schedules {
     } catch {
       // This connection keeps no records.
     }
+    for (const store of storesOf(application)) stores.add(store);
     return stores;
   }
 
@@ -311,13 +376,15 @@ export class Schedules {
     change: (state: ScheduleState, now: Milliseconds) => ScheduleState | undefined,
   ): Promise<boolean> {
     const application = this.#application;
-    const schedule = this.all.find((one) => one.name === name);
-    const own = schedule && destinationOf(schedule, application);
-    for (const operations of own === undefined ? this.#stores() : [own.operations]) {
+    const placed = await this.#placed();
+    const { schedule, operations: own } = placed.get(name) ?? {};
+    // Of a declared one, what is wrong with it is thrown.
+    const destination = schedule && !schedule.parts.stored ? destinationOf(schedule, application) : undefined;
+    for (const operations of own === undefined ? this.#stores() : [own]) {
       for (let tries = 0; tries < TRIES; tries += 1) {
         const before = await stateIn(operations.records, name);
         if (before === undefined && schedule === undefined) break;
-        const now = await clockOf(own ?? { target: operations, operations }, application);
+        const now = await clockOf(destination ?? { target: operations, operations }, application);
         const changed = change(before ?? { spec: schedule?.spec ?? '', since: now, seenAt: now }, now);
         if (changed === undefined) return false;
         const back = schedule?.parts.missed.within ?? 0;
@@ -325,8 +392,12 @@ export class Schedules {
           return true;
       }
     }
-    return this.#failUnknown(name);
+    return unknownAmong(name, placed);
   }
+}
+
+function unknownAmong(name: string, placed: ReadonlyMap<string, Placed>): never {
+  throw unknownSchedule(name, [...placed.keys()]);
 }
 
 function declarationOf({ parts }: Schedule): DeclaredSchedule {

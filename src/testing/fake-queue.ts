@@ -250,7 +250,7 @@ export class FakeQueue {
    */
   async advance(duration: Duration): Promise<void> {
     const span = durationSeconds(duration, 'advance() of a fake');
-    if (this.#current().schedules.driven.length === 0) return this.clock.advance(span);
+    if ((await this.#current().schedules.driven()).length === 0) return this.clock.advance(span);
     return this.travelTo(new Date(this.clock.now() + span * 1000));
   }
 

@@ -80,9 +80,8 @@ export class TestClock implements Clock {
 export async function travel(manager: FakeManager, clock: TestClock, to: Milliseconds): Promise<void> {
   let from = clock.now();
   for (;;) {
-    const coming = manager.schedules.driven.flatMap((schedule) =>
-      schedule.between(from, to, 1).map((at) => ({ schedule, at })),
-    );
+    const driven = await manager.schedules.driven();
+    const coming = driven.flatMap((schedule) => schedule.between(from, to, 1).map((at) => ({ schedule, at })));
     if (coming.length === 0) break;
     const at = Math.min(...coming.map((one) => one.at));
     await advanceTo(clock, at);

@@ -18,6 +18,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   ],
   E_INVALID_SCHEDULE: ['timezone()', 'Europe/Amstrdam', "Give the name of a time zone, such as 'Europe/Amsterdam'."],
   E_SCHEDULE_DECLARED: ['prune', 'daily'],
+  E_TOO_MANY_SCHEDULES: [1000],
   E_UNKNOWN_SCHEDULE: ['prnue', ['prune', 'report']],
   E_ALREADY_CONFIGURED: [['redis'], 'onqueue.config.ts'],
   E_ALREADY_DISPATCHED: ['SendEmail', 'onQueue', false],

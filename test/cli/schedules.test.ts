@@ -126,6 +126,18 @@ describe('schedule:pause and schedule:resume', () => {
   });
 });
 
+describe('schedule:remove', () => {
+  it('removes what was stored, lists it until then, and refuses the rest', async () => {
+    await manager.schedules.put('report:42', { cron: '0 8 * * *' }, new Prune());
+    expect(await parsed('schedule:list')).toMatchObject([{ name: 'prune' }, { name: 'report:42', origin: 'stored' }]);
+    expect((await kit.run('schedule:list')).stdout).toMatch(/^report:42 \(stored\) +0 8 \* \* \* \(UTC\) +in /m);
+
+    expect((await kit.run('schedule:remove', 'report:42')).stdout).toBe('Removed report:42.\n');
+    expect(await kit.run('schedule:remove', 'report:42')).toMatchObject({ code: 2 });
+    expect((await kit.run('schedule:remove', 'prune')).stderr).toContain('E_SCHEDULE_DECLARED');
+  });
+});
+
 describe('schedule:test', () => {
   it('shows when a schedule is due, and marks days of clock changes', async () => {
     const { stdout, code } = await kit.run('schedule:test', 'prune', '--from=2027-03-27', '--count=3');

@@ -72,6 +72,20 @@ describe('the schedules page', () => {
     expect((await panel.get('schedules', cookieOf(run))).text).toContain(`href="search?text=${id}"`);
   });
 
+  it('removes a stored schedule after a confirmation, and offers that for no other', async () => {
+    const { manager } = given();
+    await manager.schedules.put('report:42', { cron: '0 8 * * *' }, new Report());
+    await using panel = await served(manager);
+
+    const { text } = await panel.get('schedules');
+    expect(text.match(/action="remove-schedule"/g)).toHaveLength(1);
+    const asked = await panel.post('remove-schedule', { name: 'report:42', back: 'schedules' });
+    expect(asked.text).toContain('Remove report:42?');
+    await panel.post('remove-schedule', { name: 'report:42', back: 'schedules', confirmed: 'yes' });
+
+    expect((await manager.schedules.list()).map(({ name }) => name)).toEqual(['nightly']);
+  });
+
   it('says what is wrong with a command that cannot be carried out', async () => {
     const { manager, log } = given();
     await using panel = await served(manager);

@@ -43,6 +43,11 @@ Queue.schedule(() => new Prune('30d')).weekly('someday');
 Queue.schedule(() => new Prune('30d')).missed('never');
 // @ts-expect-error -- an unknown option
 export const unknownOption: JobOptions = { schedule: { cron: '0 3 * * *', zone: 'UTC' } };
+// @ts-expect-error -- the name is said before the options
+export const named = Queue.schedules.put('report', { cron: '0 8 * * *', name: 'other' }, new Prune('30d'));
+// @ts-expect-error -- a function that makes the job, as Queue.schedule() takes it
+export const made = Queue.schedules.put('report', { every: '15m' }, () => new Prune('30d'));
+export const removed: Promise<boolean> = Queue.schedules.remove('report');
 export async function look(): Promise<Date | undefined> {
   const [first] = await Queue.schedules.list();
   const id: string = await Queue.schedules.run('prune');

@@ -1,14 +1,15 @@
-/** `schedule:list`, `:run`, `:pause`, `:resume` and `:test`: the schedules of the project and of its stores. */
+/** `schedule:list`, `:run`, `:pause`, `:resume`, `:remove` and `:test`: the schedules of the project and of its stores. */
+import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/text';
 import { shortSpanText } from '../../base/span';
 import { momentIn } from '../../job/duration';
 import { count } from '../../job/option-kinds';
 import type { ScheduleListing } from '../../schedule/schedules';
-import { defineCommand } from '../command';
+import { defineCommand, type Call } from '../command';
 import { HOW_TO_REGISTER, invalidOption } from '../errors';
 import { ofKind, type Flag } from '../flags';
-import { openKeeping } from '../named-queues';
+import { keepingConnections, openKeeping } from '../named-queues';
 import { agoText, counted, momentText, type Cell } from '../output';
 
 /** Columns that a state needs. */
@@ -16,20 +17,27 @@ const READABLE_STATE = 20;
 const DEFAULT_COUNT = 5;
 const COUNTS = count(1, 1000);
 
+/** Opens all connections that keep jobs: stored schedules are looked for in the stores of open ones. */
+async function openSchedules(call: Call): Promise<QueueManager> {
+  const manager = await openKeeping(call);
+  for (const name of keepingConnections(manager)) manager.driver(name);
+  return manager;
+}
+
 const WORD = ['<schedule>', 'the name of the schedule, as listed by onqueue schedule:list'] as const;
 
 export const scheduleList = defineCommand({
   name: 'schedule:list',
   summary: 'list the schedules, when they come up next, and whether a worker keeps them',
   description:
-    'Lists schedules declared in this project, and others that the stores know. A schedule that is no longer declared anywhere is an orphan: it sends nothing, and is forgotten after seven days.',
+    'Lists schedules declared in this project, stored ones, and others that the stores know. A schedule that is no longer declared anywhere is an orphan: it sends nothing, and is forgotten after seven days.',
   examples: [
     ['onqueue schedule:list', 'all schedules'],
     ["onqueue schedule:list --json | jq '.[] | select(.kept | not)'", 'for a program'],
   ],
   async run(call) {
     const { output, session } = call;
-    const { schedules } = await openKeeping(call);
+    const { schedules } = await openSchedules(call);
     const listed = await schedules.list();
     output.result(listed.map(documentOf));
     if (output.isJson) return;
@@ -42,7 +50,7 @@ export const scheduleList = defineCommand({
     );
     if (unkept.length === 0) return;
     output.note(
-      `No live worker keeps ${unkept.map(({ name }) => name).join(', ')}: it sends nothing until a worker runs with the files that declare it, and without --no-schedule.`,
+      `No live worker keeps ${unkept.map(({ name }) => name).join(', ')}: it sends nothing until a worker runs with the files that declare it or its job, and without --no-schedule.`,
     );
   },
 });
@@ -54,7 +62,7 @@ function documentOf({ declared, isKept, isOrphan, problem, ...listing }: Schedul
 function rowOf(listing: ScheduleListing, now: Milliseconds): Cell[] {
   const { name, spec, declared, next, last } = listing;
   return [
-    name,
+    declared?.origin === 'stored' ? `${name} (stored)` : name,
     declared?.cadence ?? spec,
     next === undefined ? '–' : `in ${shortSpanText(Math.max(next.getTime() - now, 0))}`,
     last === undefined ? 'never yet' : agoText(last, now),
@@ -88,7 +96,7 @@ export const scheduleRun = defineCommand({
   words: WORD,
   async run(call) {
     const [schedule = ''] = call.words;
-    const { schedules } = await openKeeping(call);
+    const { schedules } = await openSchedules(call);
     const id = await schedules.run(schedule);
     call.output.result({ schedule, id }, `Sent the job of ${schedule}: ${id}`);
   },
@@ -106,7 +114,7 @@ export const schedulePause = defineCommand({
   words: WORD,
   async run(call) {
     const [schedule = ''] = call.words;
-    const { schedules } = await openKeeping(call);
+    const { schedules } = await openSchedules(call);
     const changed = await schedules.pause(schedule);
     const line = changed ? `Paused ${schedule}.` : `${schedule} was already paused.`;
     call.output.result({ schedule, paused: true, changed }, line);
@@ -124,10 +132,29 @@ export const scheduleResume = defineCommand({
   words: WORD,
   async run(call) {
     const [schedule = ''] = call.words;
-    const { schedules } = await openKeeping(call);
+    const { schedules } = await openSchedules(call);
     const changed = await schedules.resume(schedule);
     const line = changed ? `Resumed ${schedule}.` : `${schedule} was not paused.`;
     call.output.result({ schedule, paused: false, changed }, line);
+  },
+});
+
+export const scheduleRemove = defineCommand({
+  name: 'schedule:remove',
+  summary: 'remove a schedule that was stored while the program ran',
+  description:
+    'Removes what Queue.schedules.put() stored. A schedule that the program declares is removed from its code, or paused.',
+  examples: [
+    ['onqueue schedule:remove report:42', 'for all workers'],
+    ['onqueue schedule:remove report:42 --json', 'for a program'],
+  ],
+  words: WORD,
+  async run(call) {
+    const [schedule = ''] = call.words;
+    const { schedules } = await openSchedules(call);
+    // The error names those that there are.
+    if (!(await schedules.remove(schedule))) await schedules.named(schedule);
+    call.output.result({ schedule, removed: true }, `Removed ${schedule}.`);
   },
 });
 
@@ -158,9 +185,9 @@ export const scheduleTest = defineCommand({
   async run(call) {
     const { output, flags } = call;
     const [schedule = ''] = call.words;
-    const { schedules } = await openKeeping(call);
+    const { schedules } = await openSchedules(call);
     const occurrences = await schedules.occurrences(schedule, { count: DEFAULT_COUNT, ...flags });
-    const { cadence } = schedules.all.find(({ name }) => name === schedule)!.parts;
+    const { cadence } = (await schedules.named(schedule)).parts;
     const shown = occurrences.map(({ at, wall, isClockChange }) => ({ at, wall, clockChange: isClockChange }));
     const zone = cadence.zone.name;
     output.result({ schedule, cadence: cadence.text, timezone: zone, occurrences: shown });

@@ -28,6 +28,7 @@ import {
   pauseLane,
   pauseQueue,
   pauseSchedule,
+  removeSchedule,
   resumeLane,
   resumeQueue,
   resumeSchedule,
@@ -54,6 +55,7 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   'run-schedule': runSchedule,
   'pause-schedule': pauseSchedule,
   'resume-schedule': resumeSchedule,
+  'remove-schedule': removeSchedule,
 };
 
 /** Carries out an action, after asking if necessary, and logs who did it. */

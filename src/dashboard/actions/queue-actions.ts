@@ -118,6 +118,21 @@ export const runSchedule: Action = {
   },
 };
 
+export const removeSchedule: Action = {
+  async ask(form) {
+    const { name } = nameIn(form);
+    return {
+      title: `Remove ${name}?`,
+      text: html`<p>It sends nothing more. Jobs that it has already sent still run.</p>`,
+      button: 'Remove it',
+    };
+  },
+  async run(form, { manager }) {
+    const { name } = nameIn(form);
+    return { text: (await manager.schedules.remove(name)) ? `${name} is removed.` : `${name} was already removed.` };
+  },
+};
+
 export const pauseSchedule: Action = {
   async run(form, { manager }) {
     const { name, fields } = nameIn(form);

@@ -83,7 +83,10 @@ function comingDays(next: Date, occurrences: readonly ComingOccurrence[], now: M
   return html`<details><summary>${moment(next, now)}</summary><ol class="names">${occurrences.map(one)}</ol></details>`;
 }
 
-function stateOf({ problem, pausedAt, isOrphan, isKept, skipped, heldBy }: Coming, { now }: PageContext): Html {
+function stateOf(
+  { declared, problem, pausedAt, isOrphan, isKept, skipped, heldBy }: Coming,
+  { now }: PageContext,
+): Html {
   const leftOut =
     skipped > 0 &&
     html`<br><span class="soft">${counted(skipped, 'occurrence')} skipped${heldBy && `; held up by ${heldBy.name} ${heldBy.id}: ${heldBy.why}`}</span>`;
@@ -93,7 +96,7 @@ function stateOf({ problem, pausedAt, isOrphan, isKept, skipped, heldBy }: Comin
   if (isOrphan)
     return html`<span class="badge warn">orphan</span><br><span class="soft">No longer declared; forgotten seven days after it was last sent.</span>`;
   if (!isKept)
-    return html`<span class="badge bad">not kept</span><br><span class="soft">Sends nothing until a worker runs that declares it.</span>${leftOut}`;
+    return html`<span class="badge bad">not kept</span><br><span class="soft">Sends nothing until a worker runs that ${declared?.origin === 'stored' ? 'knows its job' : 'declares it'}.</span>${leftOut}`;
   return html`<span class="badge good">kept</span>${leftOut}`;
 }
 
@@ -103,5 +106,6 @@ function buttons({ name, declared, problem, pausedAt }: Coming, context: PageCon
   return [
     declared !== undefined && problem === undefined && button('run-schedule', 'Run now'),
     pausedAt === undefined ? button('pause-schedule', 'Pause') : button('resume-schedule', 'Resume'),
+    declared?.origin === 'stored' && button('remove-schedule', 'Remove'),
   ];
 }

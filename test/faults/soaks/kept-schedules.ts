@@ -3,6 +3,7 @@ import { systemClock, type Milliseconds } from '../../../src/base/clock';
 import { stateIn } from '../../../src/schedule/occurrence';
 import { eventually } from '../../support/eventually';
 import type { LedgerLine } from '../kit/ledger';
+import { Recur } from '../kit/programs/jobs';
 import { Stage, type StoreName } from '../kit/stage';
 import type { WorkerProcess } from '../kit/worker-process';
 import { meantToPass } from '../../support/meant-to-pass';
@@ -28,7 +29,10 @@ const SCHEDULES = [
   { name: 'alone', every: '3s', overlap: 'skip' },
 ] as const;
 
-const SPAN: Readonly<Record<string, Milliseconds>> = { each: 2000, alone: 3000 };
+/** Stored while the processes run. */
+const STORED = 'stored';
+
+const SPAN: Readonly<Record<string, Milliseconds>> = { each: 2000, alone: 3000, [STORED]: 2000 };
 
 export const keptSchedules: Soak<Size> = {
   name: 'schedules',
@@ -45,6 +49,8 @@ export const keptSchedules: Soak<Size> = {
       const isUp = ({ name }: { readonly name: string }): boolean =>
         occurrencesOf(stage.ledger.lines, 'done').some(({ schedule }) => schedule === name);
       await eventually(() => SCHEDULES.every(isUp), { of: 'the first occurrences' });
+      await stage.manager.schedules.put(STORED, { every: '2s', overlap: 'allow', missed: 'all' }, new Recur());
+      const putAt = (await stage.driver.now?.()) ?? Date.now();
       const end = Date.now() + minutes * MINUTE;
       let kills = 0;
       while (Date.now() < end) {
@@ -53,10 +59,13 @@ export const keptSchedules: Soak<Size> = {
         kills += 1;
       }
       const state = await stateIn(stage.driver.records!, 'each');
-      const wanted = momentsBetween(state!.since, end - SPAN['each']!, SPAN['each']!);
-      const missing = (): number[] => {
+      const wanted = [
+        ...momentsBetween(state!.since, end - SPAN['each']!, SPAN['each']!).map((at) => ({ schedule: 'each', at })),
+        ...momentsBetween(putAt, end - SPAN[STORED]!, SPAN[STORED]!).map((at) => ({ schedule: STORED, at })),
+      ];
+      const missing = (): typeof wanted => {
         const done = new Set(occurrencesOf(stage.ledger.lines, 'done').map(({ schedule, at }) => `${schedule} ${at}`));
-        return wanted.filter((at) => !done.has(`each ${at}`));
+        return wanted.filter(({ schedule, at }) => !done.has(`${schedule} ${at}`));
       };
       await eventually(() => missing().length === 0, { deadline: 150_000, of: 'all occurrences' }).catch(
         () => undefined,
@@ -71,10 +80,12 @@ export const keptSchedules: Soak<Size> = {
       const since = Math.round((end - Math.max(...alone)) / 1000);
       return {
         reached:
-          `${wanted.length} occurrences of one schedule, ${missing().length} missing, ${runs.length - new Set(runs).size} ` +
+          `${wanted.length} occurrences of a declared and a stored schedule, ${missing().length} missing, ${runs.length - new Set(runs).size} ` +
           `doubled, ${early.length} early; ${alone.size} of one without overlaps; ${kills} kills`,
         offences: [
-          ...missing().map((at) => `no job of the occurrence at ${new Date(at).toISOString()} was done`),
+          ...missing().map(
+            ({ schedule, at }) => `no job of the occurrence of ${schedule} at ${new Date(at).toISOString()} was done`,
+          ),
           ...early.map(({ schedule, at, by }) => `${schedule} ran ${at - by} ms early`),
           ...atMost('the number of runs of the same occurrence and fence', runs.length - new Set(runs).size, 0),
           ...atMost('the seconds since the last one without overlaps', since, LONGEST_PAUSE),
