@@ -53,12 +53,13 @@ export async function putPastFigures(
   traffic: readonly Traffic[],
   now: Milliseconds,
 ): Promise<void> {
-  const sums = new Map<string, Sums>();
+  const sums = new Map<string, [Sums, ...Sums[]]>();
   const chance = seeded(7);
   const add = (added: readonly Sums[]): void => {
     for (const one of added) {
-      const amounts = sumOf([sums.get(one.name)?.amounts ?? {}, one.amounts]);
-      sums.set(one.name, { ...one, amounts });
+      const others = sums.get(one.name);
+      if (others === undefined) sums.set(one.name, [one]);
+      else others.push(one);
     }
   };
   for (let ago = LENGTH - 1; ago >= 1; ago -= 1) {
@@ -69,7 +70,7 @@ export async function putPastFigures(
       add(sumsAt(at, { connection, queue, job: WHOLE_QUEUE }, sampleOf(one, ago, chance)));
     }
   }
-  const all = [...sums.values()];
+  const all = Array.from(sums.values(), (each) => ({ ...each[0], amounts: sumOf(each.map((one) => one.amounts)) }));
   for (let from = 0; from < all.length; from += PAGE) await records.add(all.slice(from, from + PAGE), 'past', from + 1);
 }
 
