@@ -26,6 +26,9 @@ const UNDER: Readonly<Record<string, string>> = {
   job: 'jobs',
   'job-class': 'jobs',
   runs: 'jobs',
+  running: 'jobs',
+  scheduled: 'jobs',
+  retrying: 'jobs',
   batch: 'batches',
 };
 

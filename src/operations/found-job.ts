@@ -181,7 +181,7 @@ function endOf({ name, queue, attempts }: JobHistory): End {
   return { name, queue, ...(last && { attempts: last.attempt, completedAt: new Date(last.at) }) };
 }
 
-function readProgress(text: string | undefined): FoundProgress | undefined {
+export function readProgress(text: string | undefined): FoundProgress | undefined {
   const { value, text: told, at } = fieldsIn(text) ?? {};
   if (typeof value !== 'number' || typeof at !== 'number') return undefined;
   return { value, text: typeof told === 'string' ? told : undefined, at: new Date(at) };

@@ -119,6 +119,27 @@ export async function listWorkers(connection: Connection, application: Applicati
   return [...found.values()].toSorted((a, b) => a.since.getTime() - b.since.getTime() || (a.id < b.id ? -1 : 1));
 }
 
+/** A job and the worker that runs it. */
+export interface WorkersRun {
+  readonly worker: RunningWorker;
+  readonly job: WorkersJob;
+}
+
+/**
+ * What these workers run, each job once: the record of a process that has died names its jobs for a minute, while another worker
+ * may have taken them since.
+ */
+export function runsOf(workers: readonly RunningWorker[]): readonly WorkersRun[] {
+  const latest = new Map<string, WorkersRun>();
+  for (const worker of workers)
+    for (const job of worker.running) {
+      const key = JSON.stringify([worker.connection, job.queue, job.id]);
+      const known = latest.get(key);
+      if (known === undefined || known.job.since <= job.since) latest.set(key, { worker, job });
+    }
+  return [...latest.values()];
+}
+
 /** Undefined if another version wrote it, and this one cannot read it. */
 function workerOf(text: string, now: Milliseconds): RunningWorker | undefined {
   const report: unknown = fieldsIn(text);

@@ -59,7 +59,10 @@ describe('a page with very much to show', () => {
     ['failed?error=nothing+says+this', 'Search further'],
     ['search?text=SendInvoice', 'Search further'],
     ['search?text=nothing-says-this-17', 'Search further'],
-    ['workers', '100 of 20,000'],
+    ['workers', '>20,000 jobs run<'],
+    ['jobs', '>SweepCarts<'],
+    ['runs', 'Filter'],
+    ['scheduled', 'Filter'],
   ])('is of limited size, and says that there is more: %s', async (page, more) => {
     const { status, text } = await panel.get(page);
 

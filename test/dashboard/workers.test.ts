@@ -27,7 +27,8 @@ describe('the workers page', () => {
 
     expect(text).toContain('1 worker');
     expect(text).toContain('1 of 3');
-    expect(text).toContain(`href="job?connection=memory&amp;queue=films&amp;id=${id}"`);
+    expect(text).toContain('<a href="running">1 job runs</a>');
+    expect((await panel.get('running')).text).toContain(`href="job?connection=memory&amp;queue=films&amp;id=${id}"`);
     expect(await panel.json('workers')).toMatchObject([{ queues: ['films', 'mails'], busy: 1, running: [{ id }] }]);
     gate.current.open();
     await worker.stop();

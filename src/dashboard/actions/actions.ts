@@ -14,9 +14,11 @@ import { type Action, type ActionContext, loggedFields, type Notice, type Questi
 import { cancelBatch, retryBatch } from './batch-actions';
 import {
   cancelJob,
+  cancelJobs,
   forgetFailed,
   forgetJob,
   promoteJob,
+  promoteJobs,
   rescheduleJob,
   restartJob,
   retryFailed,
@@ -37,7 +39,9 @@ import {
 
 export const ACTIONS: Readonly<Record<string, Action>> = {
   'cancel-job': cancelJob,
+  'cancel-jobs': cancelJobs,
   'promote-job': promoteJob,
+  'promote-jobs': promoteJobs,
   'reschedule-job': rescheduleJob,
   'retry-job': retryJob,
   'restart-job': restartJob,

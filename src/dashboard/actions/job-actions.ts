@@ -5,7 +5,9 @@ import { errorMessage, errorRecord, toError } from '../../base/exception-text';
 import { redact } from '../../base/redact';
 import type { CancelResult, RescheduleResult } from '../../connections/contract';
 import { delayIn } from '../../job/duration';
+import type { Viewer } from '../access/access';
 import { address, listIn } from '../addresses';
+import { formIncomplete } from '../errors';
 import { html, type Html } from '../html';
 import { choiceIn, choiceText, filterOf } from '../pages/failed';
 import { counted } from '../parts/text';
@@ -34,10 +36,38 @@ export const cancelJob: Action = {
   },
   async run(form, { manager, viewer }) {
     const { connection, id, queue } = jobIn(form);
-    const reason = reasonOf(`on the dashboard${viewer.name === undefined ? '' : ` by ${viewer.name}`}`);
-    const result = await manager.connection(connection).cancel(id, { queue, reason });
+    const result = await manager.connection(connection).cancel(id, { queue, reason: reasonFor(viewer) });
     return { text: `The job ${id} ${CANCELLED[result]}` };
   },
+};
+
+/** Ticked jobs, whatever states they are in by now. */
+export const cancelJobs: Action = {
+  async ask(form) {
+    const ticked = tickedIn(form) ?? [];
+    if (ticked.length === 0) return undefined;
+    return {
+      title: 'Cancel these jobs?',
+      text: html`<p><strong>${counted(ticked.length, 'job')}</strong></p>
+        <p>Those that wait are removed for good. Those that run are told to stop.</p>`,
+      button: 'Cancel them',
+    };
+  },
+  run: (form, { manager, viewer }) =>
+    carriedOut(form, manager, {
+      one: async ({ connection, id, queue }) =>
+        (await manager.connection(connection).cancel(id, { queue, reason: reasonFor(viewer) })) !== 'unknown',
+      told: (count) => `${counted(count, 'job')} ${count === 1 ? 'is' : 'are'} cancelled, or told to stop.`,
+    }),
+};
+
+export const promoteJobs: Action = {
+  run: (form, { manager }) =>
+    carriedOut(form, manager, {
+      one: async ({ connection, id, queue }) =>
+        (await manager.connection(connection).promote(id, { queue })) !== 'unknown',
+      told: (count) => `${counted(count, 'job')} ${count === 1 ? 'is' : 'are'} ready.`,
+    }),
 };
 
 const MOVED: Readonly<Record<RescheduleResult, string>> = {
@@ -120,8 +150,8 @@ function which(form: URLSearchParams, meaning: string): Html {
 }
 
 /** A reason is one line of a log. */
-function reasonOf(text: string): string {
-  return text
+function reasonFor({ name }: Viewer): string {
+  return `on the dashboard${name === undefined ? '' : ` by ${name}`}`
     .toWellFormed()
     .replace(/\p{Cc}/gu, ' ')
     .slice(0, 255);
@@ -186,15 +216,17 @@ export const forgetFailed: Action = {
 
 interface Deed {
   readonly one: (place: Place) => Promise<boolean>;
-  /** Returns the number of jobs. */
-  readonly all: () => Promise<number>;
+  /** For all that match; returns the number of jobs. Absent: only for ticked ones. */
+  readonly all?: () => Promise<number>;
   readonly told: (count: number) => string;
 }
 
 async function carriedOut(form: URLSearchParams, manager: QueueManager, deed: Deed): Promise<Notice> {
   const ticked = tickedIn(form);
   if (ticked?.length === 0) return { text: 'No job was ticked, so nothing was done.' };
-  const work = ticked === undefined ? allOf(deed) : eachOf(ticked, deed);
+  const { all } = deed;
+  if (ticked === undefined && all === undefined) throw formIncomplete('job');
+  const work = ticked === undefined ? all!().then((count) => ({ text: deed.told(count) })) : eachOf(ticked, deed);
   const notice = await within(PATIENCE, work, manager);
   if (notice !== undefined) return notice;
   tellLater(work, manager);
@@ -219,10 +251,6 @@ function tellLater(work: Promise<Notice>, { logger }: QueueManager): void {
     ({ text }) => logger.info({}, `Dashboard: ${text}`),
     (error: unknown) => logger.error({ err: errorRecord(toError(error)) }, `Dashboard: ${errorMessage(error)}`),
   );
-}
-
-async function allOf({ all, told }: Deed): Promise<Notice> {
-  return { text: told(await all()) };
 }
 
 /** A job that cannot be reached does not stop the others. */

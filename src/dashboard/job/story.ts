@@ -5,7 +5,7 @@ import type { Connection } from '../../connections/contract';
 import type { FoundJob } from '../../operations/found-job';
 import { shownResult, type ShownResult } from '../../operations/kept-end';
 import { listedFailure, type ListedJob } from '../../operations/listed-job';
-import type { RunningWorker, WorkersJob } from '../../operations/worker-record';
+import { runsOf, type RunningWorker, type WorkersRun } from '../../operations/worker-record';
 import { isRecord } from '../../payload/values';
 import { isIncapable, readOr, workersOf } from '../readings';
 import type { PageContext } from '../view';
@@ -23,7 +23,7 @@ export interface JobStory {
   readonly otherFailures: readonly ShownFailure[];
   readonly result: ShownResult | undefined;
   /** Who runs it. Undefined if no worker says so. */
-  readonly run: { readonly worker: RunningWorker; readonly job: WorkersJob } | undefined;
+  readonly run: WorkersRun | undefined;
   /** Whether a worker takes jobs from its queue. Undefined if unknown. */
   readonly isWorked: boolean | undefined;
   readonly isPaused: boolean;
@@ -95,14 +95,11 @@ function runOf(
   workers: readonly RunningWorker[] | undefined,
   connection: string,
   { id, queue }: FoundJob,
-): JobStory['run'] {
+): WorkersRun | undefined {
   const recorded = id.slice(0, LONGEST_RECORDED);
-  for (const worker of workers ?? []) {
-    if (worker.connection !== connection) continue;
-    const job = worker.running.find((one) => one.id === recorded && one.queue === queue?.slice(0, LONGEST_RECORDED));
-    if (job !== undefined) return { worker, job };
-  }
-  return undefined;
+  return runsOf(workers?.filter((worker) => worker.connection === connection) ?? []).find(
+    ({ job }) => job.id === recorded && job.queue === queue?.slice(0, LONGEST_RECORDED),
+  );
 }
 
 function works({ connection: own, queues }: RunningWorker, connection: string, queue: string | undefined): boolean {

@@ -7,6 +7,7 @@ import { groupPart, groupStory } from './failure-group';
 import { classLink, failureButtons, hiddenFields, jobLink, queueLink } from '../parts/links';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { counted, errorLine, moment, numberText } from '../parts/text';
+import { placeOf, ticks } from '../parts/ticks';
 import type { Page, PageContext } from '../view';
 
 /** Jobs of one page. */
@@ -137,36 +138,35 @@ function groupRow(group: ErrorGroup, choice: FailedChoice, context: PageContext)
 <td class="actions">${groupButtons(group, choice, context)}</td></tr>`;
 }
 
-/** The form of the ticked boxes. It cannot surround the table, which contains other forms. */
-const CHOSEN = 'chosen-jobs';
-
 function jobList(found: Found, context: PageContext): Html {
   const { choice, fitting, from } = found;
-  const canAct = context.viewer.role === 'operator';
+  const ticked = ticks(
+    [
+      { action: 'retry-failed', label: 'Retry' },
+      { action: 'forget-failed', label: 'Forget', isDangerous: true },
+    ],
+    context,
+  );
   const rest = fitting[PAGE];
   const next =
     rest === undefined
       ? further(found)
       : html`<a href="${address('failed', { ...choice, from: rest.place })}" rel="next">Next page</a>`;
   const first = from > 0 && html`<a href="${address('failed', choice)}">First page</a>`;
-  const chosen = html`<form method="post" action="retry-failed" id="${CHOSEN}" class="choice">${hiddenFields({ back: context.here })}<button>Retry ticked</button><button class="danger" formaction="forget-failed">Forget ticked</button></form>`;
-  const tickAll = canAct && html`<td><input type="checkbox" data-all aria-label="Tick all"></td>`;
   const shown = table({
     caption: 'Failed jobs, newest first',
     isCaptionUnseen: true,
-    columns: [tickAll, 'Job', 'Queue', 'Failed', numberColumn('Attempts'), 'Error'],
-    rows: fitting.slice(0, PAGE).map(({ job }) => jobRow(job, context)),
+    columns: [ticked.heading, 'Job', 'Queue', 'Failed', numberColumn('Attempts'), 'Error'],
+    rows: fitting.slice(0, PAGE).map(({ job }) => jobRow(job, ticked.box(job), context)),
   });
-  return html`${canAct && chosen}${shown}<p class="pages">${first} ${next}</p>`;
+  return html`${ticked.buttons}${shown}<p class="pages">${first} ${next}</p>`;
 }
 
-function jobRow(job: FailedJob, { now, viewer }: PageContext): Html {
-  const { id, name, connection, queue, failedAt, attempts, exception } = job;
-  const place = JSON.stringify([connection, queue, id]);
-  return html`<tr data-key="${place}">${viewer.role === 'operator' && html`<td><input type="checkbox" name="job" value="${place}" form="${CHOSEN}" aria-label="${name} ${id}"></td>`}
-<th scope="row">${jobLink(job)}<br><span class="soft mono">${id}</span></th>
+function jobRow(job: FailedJob, box: Html | undefined, { now }: PageContext): Html {
+  const { id, failedAt, attempts, exception } = job;
+  return html`<tr data-key="${placeOf(job)}">${box}<th scope="row">${jobLink(job)} <span class="soft mono">${id}</span></th>
 <td>${queueLink(job)}</td><td>${moment(failedAt, now)}</td><td class="number">${attempts}</td>
-<td class="message"><bdi>${errorLine(exception)}</bdi></td></tr>`;
+<td class="line message"><bdi>${errorLine(exception)}</bdi></td></tr>`;
 }
 
 /** The names of the fields in forms and addresses. */

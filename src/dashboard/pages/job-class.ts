@@ -120,7 +120,7 @@ function numbersOf(
 ): Html {
   return keyNumbers([
     { label: 'Jobs a minute', value: tenths(rate) },
-    running !== undefined && { label: 'Running', value: running, href: address('workers') },
+    running !== undefined && { label: 'Running', value: running, href: address('running', { name }) },
     { label: 'Completed', value: completed, href: address('runs', { name, outcome: 'completed' }) },
     { label: 'Failed', value: failed, tone: failed > 0 && 'bad', href: address('failed', { name }) },
     { label: 'Released', value: released },

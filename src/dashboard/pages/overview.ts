@@ -89,8 +89,8 @@ function numbersOf(snapshots: readonly Snapshot[]): Html {
   const numbers = keyNumbers([
     isCounted && { label: 'Jobs a minute', value: tenths(sum(({ rate }) => rate)) },
     { label: 'Waiting', value: sum(({ ready }) => ready) },
-    { label: 'Delayed', value: sum(({ delayed }) => delayed) },
-    { label: 'Running', value: sum(({ running }) => running), href: address('workers') },
+    { label: 'Delayed', value: sum(({ delayed }) => delayed), href: address('scheduled') },
+    { label: 'Running', value: sum(({ running }) => running), href: address('running') },
     { label: 'Failed', value: failed, tone: failed > 0 && 'bad', href: address('failed') },
     {
       label: 'Oldest waits',

@@ -6,8 +6,10 @@ import { failed } from './failed';
 import { job } from './job';
 import { jobClass } from './job-class';
 import { jobs } from './jobs';
+import { retrying, scheduled } from './later';
 import { overview } from './overview';
 import { queue } from './queue';
+import { running } from './running';
 import { runs } from './runs';
 import { schedules } from './schedules';
 import { search } from './search';
@@ -20,6 +22,9 @@ export const PAGES: Readonly<Record<string, Page>> = {
   jobs,
   'job-class': jobClass,
   runs,
+  running,
+  scheduled,
+  retrying,
   queue,
   workers,
   schedules,

@@ -4,16 +4,18 @@ import type { QueueFigures } from '../../operations/figures/figures';
 import { JOB_STATES, LISTED_STATES, remembersCompleted, type JobPage } from '../../operations/found-job';
 import type { ListedJob, ListedState } from '../../operations/listed-job';
 import type { QueueSnapshot } from '../../operations/snapshot';
+import { runsOf, type WorkersRun } from '../../operations/worker-record';
 import { address } from '../addresses';
 import { neededField } from '../errors';
-import { findingsIn } from '../health';
+import { findingsIn, SILENT } from '../health';
 import { html, type Html } from '../html';
 import { type Chart, chartFigure } from '../parts/chart';
 import { beginnings, figuresOf, jobTable, rateCharts, timeChart, withoutSpans } from '../parts/figures';
 import { type Period, periodIn, rangeLinks } from '../parts/period';
-import { actionForm, failureButtons, jobLink, moveButtons, pausedBadge } from '../parts/links';
+import { actionForm, actionMenu, failureButtons, jobLink, moveButtons, pausedBadge } from '../parts/links';
 import { ACTIONS, keyNumbers, numberColumn, table } from '../parts/table';
 import { errorLine, excerptOf, moment, numberText, secondsText, tenths } from '../parts/text';
+import { ticks } from '../parts/ticks';
 import { isIncapable, readOr, snapshotOf } from '../readings';
 import type { Page, PageContext } from '../view';
 import { laneList } from './lane-list';
@@ -52,7 +54,7 @@ export const queue: Page = async (context) => {
       now: html`${findings.map(({ tone, text }) => html`<p class="finding ${tone}">${text}</p>`)}${nowOf(now!, place, context)}`,
       charts: known && chartsOf(known, place, period, beginnings(workers)),
       lanes: lanes && laneList(lanes, place, query.get('lane'), context),
-      jobs: jobList(page, now!, place, context),
+      jobs: jobList(page, now!, place, runsOf(workers ?? []), context),
       classes: jobTable(connection, figures?.jobs ?? [], period.text),
     },
     data: {
@@ -132,7 +134,13 @@ function chartsOf(figures: QueueFigures, place: Place, period: Period, marks: Ch
   return html`${rangeLinks('queue', { ...place }, period)}<div class="charts">${all.map((chart) => chartFigure({ ...chart, marks }))}</div>`;
 }
 
-function jobList(page: JobPage | undefined, now: QueueSnapshot, place: Place, context: PageContext): Html {
+function jobList(
+  page: JobPage | undefined,
+  now: QueueSnapshot,
+  place: Place,
+  runs: readonly WorkersRun[],
+  context: PageContext,
+): Html {
   const { connection, queue, state } = place;
   const tab = (each: ListedState): Html => {
     const count = countOf(now, each);
@@ -151,14 +159,35 @@ function jobList(page: JobPage | undefined, now: QueueSnapshot, place: Place, co
     page.next !== undefined &&
     !isAll &&
     html`<a href="${address('queue', { connection, queue, state, after: page.next })}" rel="next">Next page</a>`;
+  const ticked = ticks(TICKED[state], context);
   const shown = table({
     caption: `Jobs that are ${state}`,
     isCaptionUnseen: true,
-    columns: ['Job', WHEN[state], numberColumn('Attempts'), state === 'failed' ? 'Error' : 'Data', ACTIONS],
-    rows: page.jobs.map((job) => jobRow(job, context)),
+    columns: [
+      ticked.heading,
+      'Job',
+      WHEN[state],
+      numberColumn('Attempts'),
+      state === 'failed' ? 'Error' : 'Data',
+      ACTIONS,
+    ],
+    rows: page.jobs.map((job) => jobRow(job, ticked.box({ ...job, queue }), runs, context)),
   });
-  return html`${tabs}${shown}<p class="pages">${first} ${next}</p>`;
+  return html`${tabs}${ticked.buttons}${shown}<p class="pages">${first} ${next}</p>`;
 }
+
+const CANCEL = { action: 'cancel-jobs', label: 'Cancel', isDangerous: true } as const;
+
+const TICKED: Readonly<Record<ListedState, Parameters<typeof ticks>[0]>> = {
+  ready: [CANCEL],
+  delayed: [{ action: 'promote-jobs', label: 'Run' }, CANCEL],
+  running: [CANCEL],
+  failed: [
+    { action: 'retry-failed', label: 'Retry' },
+    { action: 'forget-failed', label: 'Forget', isDangerous: true },
+  ],
+  completed: [],
+};
 
 /** Nobody counts the completed ones. */
 const countOf = (now: QueueSnapshot, state: ListedState): number | undefined =>
@@ -175,12 +204,12 @@ const EMPTY: Readonly<Record<ListedState, string>> = {
 const WHEN: Readonly<Record<ListedState, string>> = {
   ready: 'Dispatched',
   delayed: 'Ready',
-  running: 'Lease ends',
+  running: 'Since',
   failed: 'Failed',
   completed: 'Completed',
 };
 
-function jobRow(job: ListedJob, context: PageContext): Html {
+function jobRow(job: ListedJob, box: Html | undefined, runs: readonly WorkersRun[], context: PageContext): Html {
   const { id, name, connection, queue, state, attempts, tries, payload, error } = job;
   const at = job.completedAt ?? job.failedAt ?? (state === 'ready' ? job.createdAt : job.at);
   const about = { fields: { connection, queue, id }, subject: name };
@@ -188,10 +217,18 @@ function jobRow(job: ListedJob, context: PageContext): Html {
     state === 'failed'
       ? failureButtons('job', about, context)
       : [
-          state === 'delayed' && moveButtons(about, context),
+          ...(state === 'delayed' ? moveButtons(about, context) : []),
           state !== 'completed' && actionForm({ action: 'cancel-job', label: 'Cancel', ...about }, context),
         ];
-  return html`<tr${id !== undefined && html` data-key="${id}"`}><th scope="row">${jobLink(job)}<br><span class="soft mono">${id}</span>${job.waitsToRunAlone === true && html`<br><span class="warn">waits to run alone</span>`}</th>
-<td>${at && moment(at, context.now)}</td><td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>
-<td class="excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : payload !== undefined && excerptOf(payload)}</td><td class="actions">${id !== undefined && buttons}</td></tr>`;
+  return html`<tr${id !== undefined && html` data-key="${id}"`}>${box}<th scope="row">${jobLink(job)} <span class="soft mono">${id}</span>${job.waitsToRunAlone === true && html` <span class="badge warn">waits to run alone</span>`}</th>
+<td>${state === 'running' ? sinceText(job, runs, context) : at && moment(at, context.now)}</td><td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>
+<td class="line excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : payload !== undefined && excerptOf(payload)}</td><td class="actions">${id !== undefined && actionMenu(buttons, name)}</td></tr>`;
+}
+
+/** Since when, and where; of a job that no worker reports, until when it is leased. */
+function sinceText({ id, queue, at }: ListedJob, runs: readonly WorkersRun[], { now }: PageContext): Html | undefined {
+  const run = runs.find(({ job }) => job.id === id && job.queue === queue);
+  if (run === undefined) return at && html`<span class="soft">lease ends</span> ${moment(at, now)}`;
+  const { worker, job } = run;
+  return html`${moment(job.since, now)} <span class="soft">on <bdi>${worker.name}:${String(worker.pid)}</bdi></span>${worker.silentFor > SILENT && html` <span class="badge bad">silent</span>`}`;
 }

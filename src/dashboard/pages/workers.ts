@@ -1,7 +1,7 @@
 /** The workers, their state, and their running jobs. */
 import { spanText } from '../../base/span';
-import type { Milliseconds } from '../../base/clock';
-import type { RunningWorker, WorkersJob } from '../../operations/worker-record';
+import type { RunningWorker } from '../../operations/worker-record';
+import { address } from '../addresses';
 import { SILENT, SLOW_LOOP } from '../health';
 import { html, type Html } from '../html';
 import { jobLink, queueLink } from '../parts/links';
@@ -9,6 +9,7 @@ import { numberColumn, table } from '../parts/table';
 import { counted, moment, numberText, secondsText } from '../parts/text';
 import { workersOf } from '../readings';
 import type { Page, PageContext } from '../view';
+import { nowOf } from './running';
 
 /** How many workers, queues of a worker, and running jobs are shown. */
 const MOST = 100;
@@ -18,7 +19,7 @@ export const workers: Page = async (context) => {
   const found = await allWorkers(context);
   return {
     title: 'Workers',
-    parts: { workers: found.length === 0 ? nobody(context) : workerTable(found), running: runningTable(found) },
+    parts: { workers: found.length === 0 ? nobody(context) : workerTable(found), running: runningNote(found) },
     data: found,
   };
 };
@@ -62,7 +63,7 @@ function workerRow(worker: RunningWorker): Html {
     <th scope="row"><bdi>${name}</bdi> <span class="soft">${String(pid)}</span><br><span class="soft">${!name.startsWith(host) && html`<bdi>${host}</bdi>, `}${connection}, Onqueue ${version}</span></th>
     <td>${stateOf(worker)}${waiting && html`<br><span class="warn">${jobLink({ ...waiting, connection })} waits to run alone</span>`}</td>
     <td><ul class="names">${names}${rest > 0 && html`<li class="soft">and ${counted(rest, 'more queue')}</li>`}</ul></td>
-    <td class="busy"><meter min="0" max="${concurrency}" value="${busy}" aria-label="busy">${busy}</meter> ${busy} of ${concurrency}</td>
+    <td class="busy"><meter min="0" max="${concurrency}" value="${busy}" aria-label="busy">${busy}</meter> <a href="${address('running', { worker: `${name}:${pid}` })}">${busy} of ${concurrency}</a></td>
     <td class="number">${numberText(outcomes.completed)}</td>
     <td class="number">${numberText(outcomes.failed)}</td>
     <td class="number"><span class="${lag >= SLOW_LOOP ? 'warn' : ''}">${spanText(lag)}</span></td>
@@ -76,33 +77,9 @@ function stateOf({ state, silentFor }: RunningWorker): Html {
   return html`<span class="badge ${state === 'running' ? 'good' : 'warn'}">${state}</span>`;
 }
 
-function runningTable(found: readonly RunningWorker[]): Html {
-  const rows = found.flatMap((worker) => worker.running.map((job) => ({ worker, job })));
-  if (rows.length === 0) return html`<h2>Running jobs</h2><p class="empty">No job is running.</p>`;
-  const unnamed = found.reduce((sum, { busy, running }) => sum + Math.max(busy - running.length, 0), 0);
-  // Longest-running first, because those deserve a look.
-  const sorted = rows.toSorted((a, b) => a.job.since.getTime() - b.job.since.getTime());
-  const shown = table({
-    caption: html`Running jobs${sorted.length > MOST && html` <span class="soft">${MOST} of ${numberText(sorted.length)}, longest-running first</span>`}`,
-    columns: ['Job', 'Queue', numberColumn('Attempt'), 'Worker', 'Since'],
-    rows: sorted.slice(0, MOST).map(({ worker, job }) => runningRow(worker, job)),
-  });
-  return html`${shown}${unnamed > 0 && html`<p class="soft">${counted(unnamed, 'more job runs', 'more jobs run')}, not named by their workers.</p>`}`;
-}
-
-function runningRow(worker: RunningWorker, job: WorkersJob): Html {
-  const { connection, name, pid } = worker;
-  const { id, queue, attempt, since } = job;
-  return html`<tr data-key="${id}">
-    <th scope="row">${jobLink({ ...job, connection })} <span class="soft mono">${id}</span></th>
-    <td>${queueLink({ connection, queue })}</td>
-    <td class="number">${attempt}</td>
-    <td><bdi>${name}</bdi> <span class="soft">${String(pid)}</span></td>
-    <td>${moment(since, nowOf(worker))}</td>
-  </tr>`;
-}
-
-/** By the store's clock, like all moments of the record. */
-function nowOf({ heardAt, silentFor }: RunningWorker): Milliseconds {
-  return heardAt.getTime() + silentFor * 1000;
+function runningNote(found: readonly RunningWorker[]): Html | undefined {
+  const busy = found.reduce((sum, worker) => sum + worker.busy, 0);
+  return busy === 0
+    ? undefined
+    : html`<p class="empty"><a href="${address('running')}">${counted(busy, 'job runs', 'jobs run')}</a> on them.</p>`;
 }

@@ -76,6 +76,14 @@ export function moveButtons(
   ];
 }
 
+/** The first of some buttons, and the others behind a mark that opens without scripts. */
+export function actionMenu(buttons: readonly (Html | undefined | false)[], subject: string): Html | undefined {
+  const [first, ...others] = buttons.filter((button) => button !== undefined && button !== false);
+  if (first === undefined) return undefined;
+  if (others.length === 0) return first;
+  return html`${first}<details class="menu"><summary aria-label="More for ${subject}">⋯</summary>${others}</details>`;
+}
+
 export function hiddenFields(fields: Readonly<Record<string, string | undefined>>): readonly Html[] {
   return Object.entries(fields).flatMap(([name, value]) =>
     value === undefined ? [] : [html`<input type="hidden" name="${name}" value="${value}" />`],

@@ -1,0 +1,139 @@
+/** Jobs that come later: those that were sent for a later moment, and those that wait for their next try, with their last error. */
+import { isStoreAway } from '../../connections/errors';
+import { HISTORY, LONGEST_ID, readHistory } from '../../operations/history/attempt';
+import type { ListedJob } from '../../operations/listed-job';
+import { redact } from '../../base/redact';
+import { address } from '../addresses';
+import { html, type Html } from '../html';
+import { actionForm, jobLink, actionMenu, moveButtons, queueLink } from '../parts/links';
+import { ACTIONS, numberColumn, table } from '../parts/table';
+import { counted, dataText, errorLine, excerptOf, moment, numberText } from '../parts/text';
+import { placeOf, ticks } from '../parts/ticks';
+import { isIncapable, readOr, snapshotOf } from '../readings';
+import type { Page, PageContext } from '../view';
+import { choiceForm, jobTabs, listChoice } from './job-tabs';
+
+/** Rows of the page, and jobs of one queue that are looked at. */
+const MOST = 50;
+const OF_QUEUE = 100;
+/** Jobs of all queues together. */
+const OF_ALL = 1000;
+
+interface Look {
+  /** The next ones first. */
+  readonly jobs: readonly ListedJob[];
+  /** Delayed jobs that there are. */
+  readonly total: number;
+  readonly troubles: readonly string[];
+}
+
+const later =
+  (which: 'scheduled' | 'retrying'): Page =>
+  async (context) => {
+    const choice = listChoice(context.query, ['name', 'queue', 'text']);
+    const { jobs, total, troubles } = await lookAtDelayed(context, choice['queue']);
+    const isWanted = (job: ListedJob): boolean =>
+      job.attempts > 0 === (which === 'retrying') &&
+      job.name.includes(choice['name'] ?? '') &&
+      dataText(job.payload)
+        .toLowerCase()
+        .includes((choice['text'] ?? '').toLowerCase());
+    const found = jobs.filter(isWanted);
+    const shown = found.slice(0, MOST);
+    const errors = which === 'retrying' ? await lastErrors(shown, context) : [];
+    return {
+      title: which === 'retrying' ? 'Jobs that are tried again' : 'Scheduled jobs',
+      parts: {
+        tabs: jobTabs(which),
+        choice: choiceForm(which, choice, { name: 'Job', queue: 'Queue', text: 'Data have' }),
+        jobs: html`${troubles.map((text) => html`<p class="trouble">${text}</p>`)}${jobTable(which, shown, found.length, errors, context)}${
+          total > jobs.length &&
+          html`<p class="soft">Searched ${numberText(jobs.length)} of ${counted(total, 'delayed job')}, the next ones of each queue. The page of <a href="${address('')}">each queue</a> lists all.</p>`
+        }`,
+      },
+      data: { jobs: shown.map((job, place) => ({ ...job, error: errors[place] })), looked: jobs.length, total },
+    };
+  };
+
+export const scheduled = later('scheduled');
+export const retrying = later('retrying');
+
+function lookAtDelayed(context: PageContext, queue: string | undefined): Promise<Look> {
+  const { manager, lookout } = context;
+  const read = async (): Promise<Look> => {
+    const jobs: ListedJob[] = [];
+    const troubles: string[] = [];
+    let total = 0;
+    for (const name of manager.connectionNames()) {
+      const snapshot = await readOr(() => snapshotOf(name, context), undefined, isStoreAway);
+      if (snapshot === undefined) troubles.push(`The store of '${name}' cannot be reached.`);
+      for (const one of snapshot?.queues ?? []) {
+        if (one.delayed === 0 || (queue !== undefined && one.queue !== queue)) continue;
+        total += one.delayed;
+        const limit = Math.min(OF_QUEUE, OF_ALL - jobs.length);
+        if (limit <= 0) continue;
+        const list = () => manager.connection(name).jobs(one.queue, { state: 'delayed', limit });
+        jobs.push(...((await readOr(list, undefined, isIncapable, isStoreAway))?.jobs ?? []));
+      }
+    }
+    return { jobs: jobs.toSorted((a, b) => (a.at?.getTime() ?? 0) - (b.at?.getTime() ?? 0)), total, troubles };
+  };
+  return lookout.see(JSON.stringify(['delayed', queue]), read, 5000);
+}
+
+/** By the histories of these jobs. */
+function lastErrors(
+  jobs: readonly ListedJob[],
+  { manager, lookout }: PageContext,
+): Promise<readonly (string | undefined)[]> {
+  const errorOf = async ({ id, connection }: ListedJob): Promise<string | undefined> => {
+    if (id === undefined || id.length > LONGEST_ID) return undefined;
+    const records = manager.operationsOf(manager.driver(connection))?.records;
+    const error = readHistory(await readOr(async () => records?.get(HISTORY, id), undefined, isStoreAway))?.attempts.at(
+      -1,
+    )?.error;
+    return error === undefined ? undefined : redact(error);
+  };
+  return lookout.see(JSON.stringify(['errors', jobs.map(({ id }) => id)]), () => Promise.all(jobs.map(errorOf)), 5000);
+}
+
+function jobTable(
+  which: 'scheduled' | 'retrying',
+  jobs: readonly ListedJob[],
+  count: number,
+  errors: readonly (string | undefined)[],
+  context: PageContext,
+): Html {
+  const isRetry = which === 'retrying';
+  if (jobs.length === 0)
+    return html`<p class="empty">${isRetry ? 'No such job waits for its next try.' : 'No such job was sent for a later moment.'}</p>`;
+  const { buttons, heading, box } = ticks(
+    [
+      { action: 'promote-jobs', label: 'Run' },
+      { action: 'cancel-jobs', label: 'Cancel', isDangerous: true },
+    ],
+    context,
+  );
+  const row = (job: ListedJob, place: number): Html => {
+    const { id, name, connection, queue, attempts, tries, at, payload } = job;
+    const about = { fields: { connection, queue, id }, subject: name };
+    const cancel = actionForm({ action: 'cancel-job', label: 'Cancel', isDangerous: true, ...about }, context);
+    return html`<tr data-key="${placeOf(job)}">${box(job)}<th scope="row">${jobLink(job)}</th><td>${queueLink(job)}</td><td>${at && moment(at, context.now)}</td>
+${isRetry && html`<td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>`}
+<td class="line message">${isRetry ? html`<bdi>${errorLine(errors[place] ?? '')}</bdi>` : payload !== undefined && excerptOf(payload)}</td><td class="actions">${id !== undefined && actionMenu([...moveButtons(about, context), cancel], name)}</td></tr>`;
+  };
+  const shown = table({
+    caption: html`${counted(count, 'job')}${count > MOST && html` <span class="soft">the next ${MOST}</span>`}`,
+    columns: [
+      heading,
+      'Job',
+      'Queue',
+      isRetry ? 'Next try' : 'Runs',
+      isRetry && numberColumn('Attempts'),
+      isRetry ? 'Last error' : 'Data',
+      ACTIONS,
+    ],
+    rows: jobs.map(row),
+  });
+  return html`${buttons}${shown}`;
+}

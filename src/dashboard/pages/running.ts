@@ -1,0 +1,112 @@
+/** The jobs that run now, by what their workers report: for how long, on which worker, and how far they are. */
+import type { Milliseconds } from '../../base/clock';
+import { spanText } from '../../base/span';
+import { isStoreAway } from '../../connections/errors';
+import { readProgress, type FoundProgress } from '../../operations/found-job';
+import { PROGRESS } from '../../operations/history/attempt';
+import { runsOf, type RunningWorker, type WorkersJob } from '../../operations/worker-record';
+import { address } from '../addresses';
+import { SILENT } from '../health';
+import { html, type Html } from '../html';
+import { actionForm, jobLink, queueLink } from '../parts/links';
+import { numberColumn, ACTIONS, table } from '../parts/table';
+import { counted, numberText } from '../parts/text';
+import { placeOf, ticks } from '../parts/ticks';
+import { readOr, snapshotOf, workersOf } from '../readings';
+import type { Page, PageContext } from '../view';
+import { choiceForm, jobTabs, listChoice } from './job-tabs';
+
+const MOST = 100;
+
+interface RunningRow extends WorkersJob {
+  readonly worker: RunningWorker;
+  readonly connection: string;
+  readonly progress: FoundProgress | undefined;
+}
+
+export const running: Page = async (context) => {
+  const { manager, query, lookout } = context;
+  const choice = listChoice(query, ['name', 'queue', 'worker']);
+  const byId = new Map<string, RunningWorker>();
+  let reserved = 0;
+  const away: string[] = [];
+  for (const name of manager.connectionNames()) {
+    const snapshot = await readOr(() => snapshotOf(name, context), undefined, isStoreAway);
+    if (snapshot === undefined) away.push(name);
+    reserved += snapshot?.queues.reduce((sum, queue) => sum + queue.running, 0) ?? 0;
+    for (const worker of (await readOr(() => workersOf(name, context), undefined, isStoreAway)) ?? [])
+      byId.set(worker.id, worker);
+  }
+  const workers = [...byId.values()];
+  const all = runsOf(workers).map(({ worker, job }) => ({ ...job, worker, connection: worker.connection }));
+  const fitting = all
+    .filter(
+      ({ name, queue, worker }) =>
+        name.includes(choice['name'] ?? '') &&
+        (choice['queue'] === undefined || queue === choice['queue']) &&
+        `${worker.name}:${worker.pid}`.includes(choice['worker'] ?? ''),
+    )
+    // Longest-running first, because those deserve a look.
+    .toSorted((a, b) => a.since.getTime() - b.since.getTime());
+  const rows = await lookout.see(`progress ${context.here}`, () =>
+    Promise.all(fitting.slice(0, MOST).map(async (row) => ({ ...row, progress: await progressOf(row, context) }))),
+  );
+  return {
+    title: 'Running jobs',
+    parts: {
+      tabs: jobTabs('running'),
+      choice: choiceForm('running', choice, { name: 'Job', queue: 'Queue', worker: 'Worker' }),
+      running: runningTable(rows, { count: fitting.length, unnamed: reserved - all.length, away }, context),
+    },
+    data: rows.map(({ worker, ...row }) => ({
+      ...row,
+      worker: `${worker.name}:${worker.pid}`,
+      silentFor: worker.silentFor,
+    })),
+  };
+};
+
+async function progressOf(
+  { id, connection }: WorkersJob & { readonly connection: string },
+  { manager }: PageContext,
+): Promise<FoundProgress | undefined> {
+  const records = manager.operationsOf(manager.driver(connection))?.records;
+  return readProgress(await readOr(async () => records?.get(PROGRESS, id), undefined, isStoreAway));
+}
+
+interface Extent {
+  readonly count: number;
+  /** Reserved jobs that no worker reports. */
+  readonly unnamed: number;
+  readonly away: readonly string[];
+}
+
+function runningTable(rows: readonly RunningRow[], { count, unnamed, away }: Extent, context: PageContext): Html {
+  const rest = html`${away.map((name) => html`<p class="trouble">The store of <bdi>${name}</bdi> cannot be reached.</p>`)}${
+    unnamed > 0 &&
+    html`<p class="soft">${counted(unnamed, 'more job is', 'more jobs are')} reserved, which no worker reports: their workers have just taken them, have died, or keep no records.
+<a href="${address('')}">The queues</a> list them as running.</p>`
+  }`;
+  if (rows.length === 0) return html`<p class="empty">No worker reports such a job.</p>${rest}`;
+  const { buttons, heading, box } = ticks([{ action: 'cancel-jobs', label: 'Cancel', isDangerous: true }], context);
+  const row = (job: RunningRow): Html => {
+    const { id, name, queue, connection, attempt, worker, progress } = job;
+    const about = { fields: { connection, queue, id }, subject: name };
+    return html`<tr data-key="${placeOf(job)}">${box(job)}<th scope="row">${jobLink(job)}</th><td>${queueLink(job)}</td>
+<td class="number">${spanText(Math.max(0, nowOf(worker) - job.since.getTime()))}</td><td class="number">${attempt}</td>
+<td><a href="${address('running', { worker: `${worker.name}:${worker.pid}` })}"><bdi>${worker.name}</bdi>:${String(worker.pid)}</a>${worker.silentFor > SILENT && html` <span class="badge bad" title="It is stuck or has died; once the lease ends, another worker gets the job.">silent</span>`}</td>
+<td>${progress && html`<progress max="1" value="${progress.value}" aria-label="Progress"></progress> ${Math.floor(progress.value * 100)} % <bdi class="soft">${progress.text}</bdi>`}</td>
+<td class="actions">${actionForm({ action: 'cancel-job', label: 'Cancel', ...about }, context)}</td></tr>`;
+  };
+  const shown = table({
+    caption: html`${counted(count, 'job runs', 'jobs run')}${count > MOST && html` <span class="soft">${MOST} of ${numberText(count)}</span>`}<span class="soft">, longest-running first</span>`,
+    columns: [heading, 'Job', 'Queue', numberColumn('For'), numberColumn('Attempt'), 'Worker', 'Progress', ACTIONS],
+    rows: rows.map(row),
+  });
+  return html`${buttons}${shown}${rest}`;
+}
+
+/** By the store's clock, like all moments of the record. */
+export function nowOf({ heardAt, silentFor }: RunningWorker): Milliseconds {
+  return heardAt.getTime() + silentFor * 1000;
+}
