@@ -48,6 +48,16 @@ function withoutOutsideLinks(markdown) {
   });
 }
 
+/** Pages are outside of this folder, whose node_modules has Vue. */
+const vueForPages = {
+  name: 'vue-for-pages',
+  enforce: 'pre',
+  resolveId(source, importer, options) {
+    if (!importer?.startsWith(docs) || !/^vue(?:\/|$)/.test(source)) return undefined;
+    return this.resolve(source, fileURLToPath(import.meta.url), options);
+  },
+};
+
 export default defineConfig({
   title: 'Onqueue',
   description:
@@ -57,15 +67,7 @@ export default defineConfig({
   outDir: join(root, 'build/site'),
   cacheDir: join(root, 'build/site-cache'),
   cleanUrls: true,
-  // Pages are outside of this folder, whose node_modules has Vue.
-  vite: {
-    resolve: {
-      alias: ['vue/server-renderer', 'vue'].map((name) => ({
-        find: new RegExp(`^${name}$`),
-        replacement: fileURLToPath(import.meta.resolve(name)),
-      })),
-    },
-  },
+  vite: { plugins: [vueForPages] },
   markdown: { anchor: { slugify }, config: withoutOutsideLinks },
   themeConfig: {
     search: { provider: 'local' },
