@@ -285,6 +285,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
     cause,
   ],
   E_DATABASE_PACKET_TOO_LARGE: [{ bytes: 20_000_000, limit: 16_777_216, consequence: 'SendEmail was not queued' }],
+  E_DATABASE_ISOLATION: ['main', 'PostgreSQL 15.1', 'serializable', 'SendEmail was not queued'],
   E_DATABASE_SERVER_VERSION: ['main', 'PostgreSQL 9.6', 'PostgreSQL 12', 'SendEmail was not queued'],
   E_TYPESCRIPT_LOADER: ['onqueue.config.ts', cause.cause],
   E_UNAWAITED_DISPATCH: ['SendEmail', cause.cause],

@@ -13,7 +13,7 @@ import { Prune } from './fleet';
 
 const EACH_SECOND = { every: '1s', overlap: 'allow' } as const;
 
-async function proveOn(config: ConnectionConfig): Promise<void> {
+async function expectOnceOn(config: ConnectionConfig): Promise<void> {
   const log = new RecordingLogger();
   const managers = [1, 2, 3].map(
     () =>
@@ -60,12 +60,12 @@ async function proveOn(config: ConnectionConfig): Promise<void> {
 
 test('on SQLite, each occurrence is sent once, and nothing is left of what was removed', async () => {
   const project = new Project();
-  await proveOn({ driver: 'database', url: `sqlite:${join(project.folder, 'jobs.sqlite')}` });
+  await expectOnceOn({ driver: 'database', url: `sqlite:${join(project.folder, 'jobs.sqlite')}` });
   project.remove();
 });
 
 test('on Redis, each occurrence is sent once, and nothing is left of what was removed', async () => {
   const server = await startRedisServer();
-  await proveOn({ driver: 'redis', url: server.url });
+  await expectOnceOn({ driver: 'redis', url: server.url });
   await server.stop();
 });

@@ -90,6 +90,11 @@ export class MemoryLanes {
     return { lanes, ...(keys.length > page.length && { next: page.at(-1)! }) };
   }
 
+  /** No lane has jobs, or was changed by hand. */
+  get areEmpty(): boolean {
+    return this.#lanes.size === 0;
+  }
+
   get heldCount(): number {
     let count = 0;
     for (const { held } of this.#lanes.values()) count += held.size;

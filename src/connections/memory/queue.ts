@@ -214,6 +214,11 @@ export class MemoryQueue {
     return this.#ready.size + this.#delayed.size + this.#reserved.size + this.lanes.heldCount === 0;
   }
 
+  /** Whether nothing is lost with it: no job, and nothing that was set by hand for a lane. */
+  get mayBeForgotten(): boolean {
+    return this.isEmpty && this.lanes.areEmpty;
+  }
+
   get counts(): Counts {
     return {
       ready: this.#ready.size + this.lanes.heldCount,

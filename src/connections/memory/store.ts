@@ -69,7 +69,7 @@ export class MemoryStore {
   /** How many jobs of a queue may be reserved at a time. */
   readonly #limits = new Map<string, number>();
   readonly #name: string;
-  readonly #queues = new Recent<string, MemoryQueue>(MOST_EMPTY, (queue) => queue.isEmpty);
+  readonly #queues = new Recent<string, MemoryQueue>(MOST_EMPTY, (queue) => queue.mayBeForgotten);
   #restart: string | undefined;
   readonly #watchers = new Set<() => void>();
 

@@ -272,6 +272,8 @@ export type NewFailure = Omit<FailedEntry, 'failedAt'>;
 export interface Exchange {
   readonly endings: readonly Ending[];
   readonly request: Wanted | undefined;
+  /** The queues of the endings, if nothing is taken in their place. */
+  readonly left?: readonly string[] | undefined;
   /**
    * What earlier, unanswered calls settled counts as settled by this one. First, what they reserved goes back to the queue
    * without counting as an attempt.
@@ -298,6 +300,8 @@ export interface Exchanged {
   readonly outlook: Outlook;
   /** The queues that batches have sent something to. */
   readonly sentTo?: readonly string[] | undefined;
+  /** Those of the queues left that others may take more of, as they have a limit. Absent if the dialect does not know. */
+  readonly roomy?: readonly string[] | undefined;
   /** An unfinished batch was cancelled, and the jobs that were taken may belong to it. */
   readonly isCancelling?: boolean | undefined;
 }

@@ -145,6 +145,18 @@ export const serverTooOld = defineError(
   }),
 );
 
+/** A call would go on seeing what was there before it waited for a lock, and count too few. `level`: the default isolation level. */
+export const wrongIsolation = defineError(
+  'E_DATABASE_ISOLATION',
+  (connection: string, server: string, level: string, consequence: string) => ({
+    message:
+      `Connection '${connection}' leads to ${server}, where default_transaction_isolation is '${level}'; ${consequence}. Calls would not see ` +
+      "what others have just done, and limits and lanes would let in too many jobs. Connect as a user with 'read committed': " +
+      "ALTER ROLE … SET default_transaction_isolation = 'read committed'. Your own transactions may keep theirs.",
+    facts: { connection, server, level },
+  }),
+);
+
 interface Packet extends Pick<Unserved, 'consequence'> {
   /** In bytes, like `limit`. */
   readonly bytes: number;

@@ -68,6 +68,8 @@ interface Answer extends Pick<HandedOut, 'unreadable'>, Pick<Outlook, 'stuck' | 
   readonly reply: ReserveReply;
   /** The queues that batches have sent jobs to. */
   readonly sentTo: readonly string[];
+  /** The queues that others may take more of, as nothing is taken in place of what has ended. */
+  readonly roomy: readonly string[];
 }
 
 const NOT_SETTLED = 'no outcome was recorded';
@@ -153,15 +155,14 @@ export class Exchanger {
     const ends = new Map<RowId, Ending>();
     for (const ending of endings) if (!ends.has(ending.id)) ends.set(ending.id, ending);
     try {
-      const { settled, reply, unreadable, sentTo, stuck, late } = await access(
+      const left = request === undefined ? [...queuesIn(settlements)] : undefined;
+      const { settled, reply, unreadable, sentTo, roomy, stuck, late } = await access(
         'exchange',
         repeatable(consequence),
-        () => this.#handOut({ endings: [...ends.values()], request, mark: client.next() }),
+        () => this.#handOut({ endings: [...ends.values()], request, left, mark: client.next() }),
       );
       this.#settling.wereWritten(client.heard(settled));
-      this.#wakeOthers(endings, sentTo, reply);
-      // This worker takes nothing in their place, but another one may, if their queue has a limit.
-      if (request === undefined) for (const queue of queuesIn(settlements)) this.#parts.wrote(queue);
+      this.#wakeOthers(endings, [...sentTo, ...roomy], reply);
       const results = endings.map((ending) =>
         settled.has(ending.id) && ends.get(ending.id) === ending ? 'settled' : 'lost',
       );
@@ -178,7 +179,8 @@ export class Exchanger {
     const freed = freedIn(exchange.endings);
     // Before they go back: afterwards they are nobody's.
     if (freed.length > 0) yield* dialect.jobs.giveUp(freed);
-    const { settled, taken, outlook, sentTo = [], isCancelling = false } = yield* dialect.jobs.exchange(exchange);
+    const exchanged = yield* dialect.jobs.exchange(exchange);
+    const { settled, taken, outlook, sentTo = [], roomy = exchange.left ?? [], isCancelling = false } = exchanged;
     const { reservations, rewritten, unreadable } = handedOut(taken);
     if (rewritten.length > 0) yield* this.#rewrite(rewritten);
     const back = reservations.filter(({ counters }) => counters.releases > 0).flatMap(takenBack);
@@ -187,7 +189,7 @@ export class Exchanger {
     const marked = isCancelling ? yield* withCancelledBatches(ordered, batchRows) : ordered;
     const { stuck, late, ...rest } = outlook;
     const reply = { reservations: marked, setAside: [], ...rest };
-    return { settled, reply, unreadable, sentTo, stuck, late };
+    return { settled, reply, unreadable, sentTo, roomy, stuck, late };
   }
 
   /**

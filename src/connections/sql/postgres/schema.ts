@@ -87,10 +87,15 @@ export function postgresSchema(names: TableNames, offset: () => Seconds = () => 
     versions: raw(ids.versions),
     adoption,
     *server() {
-      const settings = sql`SELECT current_setting('server_version'), current_setting('server_version_num')`;
-      const [[server, number] = []] = yield* rowsOf(settings);
+      const settings = sql`SELECT current_setting('server_version'), current_setting('server_version_num'),
+        substring(current_setting('default_transaction_isolation') FROM '^(repeatable read|serializable)$')`;
+      const [[server, number, isolation = null] = []] = yield* rowsOf(settings);
       const needed = Number(number) < OLDEST.number ? OLDEST.text : undefined;
-      return { server: `PostgreSQL ${String(server)}`, needed };
+      return {
+        server: `PostgreSQL ${String(server)}`,
+        needed,
+        isolation: isolation === null ? undefined : String(isolation),
+      };
     },
     columns: (tables) =>
       rowsOf(

@@ -3,7 +3,7 @@ import type { Seconds, Clock, Milliseconds } from '../../../base/clock';
 import type { Diagnosis, Migrations } from '../../contract';
 import { latencyOf } from '../../kit/requirements';
 import { repeatable, raw, run, sql, valueOf, written, type Sql, type SqlRow, type Work } from '../statement';
-import { areTablesOutOfReach, foreignTable, newerTables, notMigrated, serverTooOld } from '../errors';
+import { areTablesOutOfReach, foreignTable, newerTables, notMigrated, serverTooOld, wrongIsolation } from '../errors';
 import type { SqlTables } from '../connection';
 import { VERSIONS_TABLE, type TableNames } from '../address';
 import type { ServerCaller } from './caller';
@@ -39,6 +39,8 @@ export interface Server {
   readonly server: string;
   /** The version that is needed, if this one is too old. */
   readonly needed: string | undefined;
+  /** Its default isolation level, if our calls cannot use it and cannot change it. */
+  readonly isolation?: string | undefined;
 }
 
 /** What a server has, before its tables are used. */
@@ -103,8 +105,10 @@ export class ServerTables implements SqlTables {
     const isWhole = found.version === this.#schema.version && found.flaw === undefined;
     const lack = isWhole ? await this.#caller.run(purpose, () => this.#schema.lack()) : undefined;
     const ask = (): Promise<unknown> => this.#caller.run(purpose, () => run(raw('SELECT 1')));
-    const { server, needed } = found;
+    const { server, needed, isolation } = found;
+    const wrong = isolation && wrongIsolation(this.#caller.settings.name, server, isolation, 'its calls are refused');
     return [
+      ...(wrong ? [{ level: 'error', subject: 'isolation', message: wrong.message } as const] : []),
       needed === undefined
         ? { level: 'ok', subject: 'version', message: server }
         : { level: 'error', subject: 'version', message: `${server} is too old: ${needed} or newer is needed.` },
@@ -143,7 +147,8 @@ export class ServerTables implements SqlTables {
 
   async #look(consequence: string): Promise<void> {
     const { name, address } = this.#caller.settings;
-    const { version, flaw } = await this.#serverIsNew(consequence);
+    const { version, flaw, server, isolation } = await this.#serverIsNew(consequence);
+    if (isolation !== undefined) throw wrongIsolation(name, server, isolation, consequence);
     if (version < this.#schema.version) throw notMigrated({ connection: name, address, consequence });
     if (flaw !== undefined) throw notMigrated({ connection: name, address, consequence, flaw });
   }

@@ -135,7 +135,7 @@ export class SqliteJobs implements JobStatements {
     return isWithin(this.#own);
   }
 
-  *exchange({ endings, request }: Exchange): Work<Exchanged> {
+  *exchange({ endings, request, left: leftQueues = [] }: Exchange): Work<Exchanged> {
     const now = this.#now();
     const settled = new Set<RowId>();
     const completed = endings.filter(({ kind }) => kind === 'removed');
@@ -155,7 +155,11 @@ export class SqliteJobs implements JobStatements {
           now,
         )
       : undefined;
-    if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity }, sentTo };
+    if (request === undefined) {
+      const roomy: string[] = [];
+      for (const queue of leftQueues) if ((yield* rowsOf(this.#one('limit', [queue]))).length > 0) roomy.push(queue);
+      return { settled, taken: [], outlook: { nextIn: Infinity }, sentTo, roomy };
+    }
     const [reclaimed, promoted, left] = [new Budget(), new Budget(), new Budget(request.limit)];
     const taken: TakenJob[] = [];
     for (const queue of new Set(request.queues)) {
@@ -351,6 +355,7 @@ function statementsOn(tables: Dialect['tables']) {
     `UPDATE ${jobs} SET ${UNHELD}, attempts = ?3, crashes = ?4, exceptions = ?5, timeouts = ?6, releases = ?7,
       available_at = ?8, place = ${to}${leaving} WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2`;
   return {
+    limit: `SELECT 1 FROM ${tables.orders.text} WHERE kind = 'running' AND value = ?`,
     remember: `INSERT INTO ${tables.queues.text} (name) VALUES (?) ON CONFLICT DO NOTHING`,
     insertNew: insert('', ''),
     insert: insert(`, ${COUNTERS}`, ', ?, ?, ?, ?, ?'),

@@ -158,6 +158,18 @@ describe('a PostgreSQL that is not as it should be', () => {
     expect((await ready.diagnose()).filter(({ subject }) => subject === 'writes')).toEqual([]);
   });
 
+  it.each(['repeatable read', 'serializable'])('is told apart: one whose default isolation is %s', async (level) => {
+    await world.open();
+    const setting = `-c default_transaction_isolation=${level.replace(' ', '\\ ')}`;
+    const connection = world.connect({ url: `${world.server.url}?options=${encodeURIComponent(setting)}` });
+
+    const refused = { code: 'E_DATABASE_ISOLATION', message: expect.stringContaining(`is '${level}'`) as string };
+    await expect(connection.push('default', [{ payload: payload('a') }])).rejects.toMatchObject(refused);
+    expect(await connection.diagnose()).toContainEqual(
+      expect.objectContaining({ level: 'error', subject: 'isolation' }),
+    );
+  });
+
   it('is told apart: one whose encoding lacks characters', async () => {
     await world.rows(`CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`);
     const connection = await world.open({ url: world.server.url.replace(/\/postgres$/, '/latin') });

@@ -1,8 +1,10 @@
+import { realpathSync } from 'node:fs';
+import { watchOf } from '../../../../src/connections/sql/sqlite/waking';
 import { openSqlite } from '../../../../src/connections/sql/sqlite/engine';
 import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import { Child } from '../../../support/child-process';
 import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';
-import { reserveFrom, waitOn } from '../../../support/exchange';
+import { reserveFrom, settleIn, waitOn } from '../../../support/exchange';
 
 let database: TemporaryDatabase;
 let connection: SqlConnection;
@@ -75,4 +77,23 @@ describe('orders', () => {
     expect(await child.exited).toBe(0);
     expect((await reserve(connection)).map(idOf)).toEqual(['a']);
   });
+});
+
+it('a settle that takes nothing lets only those look who wait for a queue with a limit, as they may take more', async () => {
+  await connection.push('default', [{ payload: payload('a') }]);
+  await connection.push('limited', [{ payload: payload('b') }]);
+  await connection.control.limit!('limited', 1);
+  const taken = [...(await reserve(connection)), ...(await reserve(connection, { queues: ['limited'] }))];
+  const told: string[] = [];
+  const watcher = { wroteTo: (queue: string) => void told.push(queue), look: () => undefined };
+  const watch = watchOf(realpathSync(database.file));
+  watch.add(watcher);
+
+  await settleIn(
+    connection,
+    taken.map((reservation) => ({ outcome: 'completed', reservation }) as const),
+  );
+
+  watch.remove(watcher);
+  expect(told).toEqual(['limited']);
 });
