@@ -106,6 +106,16 @@ export { JobFailedError } from './operations/errors';
 export type { Attempt, AttemptOutcome, SourceLines } from './operations/history/attempt';
 export type { LogLine } from './operations/history/lines';
 export type { FoundStep } from './operations/checkpoints';
+export type {
+  JobCancelled,
+  JobCompleted,
+  JobEvent,
+  JobFailed,
+  JobProgressed,
+  JobReleased,
+  JobStarted,
+} from './operations/events/job-event';
+export type { EventsOptions } from './operations/events/job-events';
 export type { FoundJob, FoundProgress, JobPage, ListOptions } from './operations/found-job';
 export type { JobState, ListedJob, ListedState, ShownJob } from './operations/listed-job';
 export type { QueueSnapshot, Snapshot, SnapshotOptions } from './operations/snapshot';

@@ -28,6 +28,8 @@ import type {
   ResultOptions,
   RevealOption,
 } from '../dispatch/queue-connection';
+import type { JobEvent } from '../operations/events/job-event';
+import type { EventsOptions } from '../operations/events/job-events';
 import type { FoundJob } from '../operations/found-job';
 import type { ResultOf } from '../job/job';
 import type { ErrorCallback } from './error-reports';
@@ -185,6 +187,24 @@ export class Queue extends HookFront {
     options: FindOptions & RevealOption & { readonly connection?: string | undefined } = {},
   ): Promise<FoundJob> {
     return defaultManager().connection(options.connection).find(id, options);
+  }
+
+  /**
+   * What happens from now on to jobs, in all processes, for a server that pushes progress to browsers: `for await (const event of
+   * Queue.events({ ids: [id] }))` gives `started`, `progressed`, `completed`, `failed`, `released` and `cancelled`, each at most
+   * once. An event is missed if a process dies or the store is away; a reader that is more than 1000 events behind misses the
+   * oldest. Of jobs given by `ids` it also looks how they are, and so finds out what has happened to them already.
+   *
+   * Ends by `break`, by `return()`, when `signal` aborts, and by `Queue.close()`.
+   *
+   * @param options `ids`, `queue`, `names`: only these; `connection`: the one whose jobs are meant; default: the default connection
+   * @throws E_INVALID_EVENT_FILTER, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; E_NO_RECORDS nothing keeps records for the
+   * connection
+   */
+  static events(
+    options: EventsOptions & { readonly connection?: string | undefined } = {},
+  ): AsyncIterableIterator<JobEvent, undefined> {
+    return defaultManager().connection(options.connection).events(options);
   }
 
   /** One page of the jobs in a queue of the default connection that are in a given state. */

@@ -134,6 +134,8 @@ export interface Application {
   keepEnd(job: JobContext, end: JobEnd, keep: Seconds): Promise<void>;
   /** The error of the job's last attempt, if its history tells. Waits for the store for two seconds at most; never rejects. */
   lastErrorOf(job: JobContext, counters: Counters): Promise<Error | undefined>;
+  /** Makes the end of the application end the given object too. Returns the function that undoes this. @throws E_MANAGER_CLOSED */
+  track(closable: { close(): Promise<void> }): () => void;
   /** The open connections. */
   readonly drivers: Iterable<Connection>;
   /** Reports errors that must not change the course of things, to `Queue.onError` or the log. Never throws. */

@@ -17,8 +17,10 @@ import type {
 import { entriesFor } from '../connections/entries';
 import type { ConnectionSettings } from '../connections/application';
 import { CapabilityError } from '../connections/errors';
-import { invalidListing } from '../operations/errors';
+import { invalidEventFilter, invalidListing } from '../operations/errors';
 import { readFigures, type FigureOptions, type Figures } from '../operations/figures/figures';
+import { JobEvents, type EventsOptions } from '../operations/events/job-events';
+import { checkedEvents, type JobEvent } from '../operations/events/job-event';
 import { forgetCompleted } from '../operations/history/attempt';
 import { findJob, listJobs, type FoundJob, type JobPage, type ListOptions } from '../operations/found-job';
 import { awaitResult } from '../operations/results';
@@ -288,6 +290,25 @@ export class QueueConnection extends QueuePusher {
       this.#application.logger.warn({ job: name, id, connection }, `The data of ${name} ${id} were revealed`);
     }
     return found;
+  }
+
+  /**
+   * What happens from now on to the jobs of this connection, in all processes: `for await (const event of connection.events({ ids
+   * }))` gives `started`, `progressed`, `completed`, `failed`, `released` and `cancelled`, each at most once. An event is missed if
+   * a process dies or a store is away; a reader that is more than 1000 events behind misses the oldest. Of jobs given by `ids` it
+   * also looks how they are, and so finds out what has happened to them already.
+   *
+   * Ends by `break`, by `return()`, when `signal` aborts, and by `Queue.close()`. While somebody listens, the process does not end
+   * by itself.
+   *
+   * @throws E_INVALID_EVENT_FILTER, E_INVALID_QUEUE_NAME; E_NO_RECORDS nothing keeps records for this connection
+   */
+  events(options: EventsOptions = {}): AsyncIterableIterator<JobEvent, undefined> {
+    const { queue, signal } = checkedEvents(options);
+    if (queue !== undefined) checkQueueName(queue, 'queue of events()', ONE_AT_A_TIME);
+    if (signal !== undefined && !(signal instanceof AbortSignal))
+      throw invalidEventFilter('signal', signal, 'the signal of an AbortController');
+    return new JobEvents(this.#driver(), this.#application, options);
   }
 
   /**

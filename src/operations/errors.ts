@@ -19,6 +19,15 @@ export const invalidListing = defineError(
   }),
 );
 
+/** What `Queue.events` was to listen for is not valid. `expected`: what to give. */
+export const invalidEventFilter = defineError(
+  'E_INVALID_EVENT_FILTER',
+  (option: string, given: unknown, expected: string) => ({
+    message: `Queue.events({ ${option}: ${valueText(given)} }): give ${expected}.`,
+    facts: { option, given },
+  }),
+);
+
 /** A limit of `Queue.monitor` is not valid. */
 export const invalidMonitor = defineError('E_INVALID_MONITOR', (path: string, problem: string, value: unknown) => ({
   message: `Queue.monitor(): ${path === '' ? 'it' : path} ${problem}. Write Queue.monitor({ mail: { size: 1000, wait: '5m' } }).`,

@@ -82,7 +82,7 @@ export class Drain {
       while ((await this.#runNext()) || (await this.#moveOn()));
     } finally {
       this.#executor.close();
-      await Promise.all([...this.#histories.values()].map((histories) => histories?.close()));
+      await Promise.all([...this.#histories.values()].map(async (histories) => histories?.close()));
     }
     const ended = (outcome: JobRun['outcome']): JobRun[] => this.#runs.filter((run) => run.outcome === outcome);
     return {

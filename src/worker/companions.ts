@@ -4,6 +4,7 @@ import type { Connection } from '../connections/contract';
 import type { BusyEvent } from '../job/hooks';
 import { FigureReporter } from '../operations/figures/figure-reporter';
 import { QueueSampler } from '../operations/figures/queue-sampler';
+import { EventTeller } from '../operations/events/event-teller';
 import { JobHistories } from '../operations/history/job-histories';
 import type { OperationsConnection } from '../connections/application';
 import type { Loop } from './loop';
@@ -40,6 +41,7 @@ export function startCompanions(worker: Attended): readonly Companion[] {
   const companions: readonly (Companion | undefined)[] = [
     operations && new OwnRecord(worker, operations),
     JobHistories.start(manager, connection),
+    EventTeller.start(manager, connection),
     // All workers of a process share them.
     options.schedule ? { close: manager.schedules.keep() } : undefined,
     operations && figuresOf(worker, operations),

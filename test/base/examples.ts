@@ -124,6 +124,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_INVALID_JOB_OPTION: ['tries on SendEmail', -1, 'Give a whole number.'],
   E_INVALID_ENTITIES: ['typeorm', 'Order', 2, []],
   E_INVALID_EVENT: [{ order: 1 }, 'Give an instance of a class, such as new OrderShipped(1).'],
+  E_INVALID_EVENT_FILTER: ['ids', 'a', 'a list of 1 to 100 ids, as dispatch returned them'],
   E_INVALID_LISTENER: ['SendMail', 'listeners.ts', 'it has no method handle(event).'],
   E_INVALID_LISTING: ['limit', 0, 'Give a whole number from 1 to 100.'],
   E_INVALID_LOCK: ['', 0, 'a lock needs a name'],

@@ -194,7 +194,7 @@ describe('the record of a worker', () => {
     put.mockRejectedValue(new Error('no room'));
     await main.push(new Render());
     await clock.advance('11s');
-    const told = () => log.texts.filter((text) => text.includes('no room'));
+    const told = () => log.texts.filter((text) => text.includes('worker') && text.includes('no room'));
 
     expect(told()).toEqual(['warn: The worker goes on, but is not seen by others (onqueue workers): no room']);
     expect(await main.size()).toBe(0);

@@ -155,7 +155,9 @@ export class JobHistories implements Observer {
     if (this.#users > 0) return;
     this.#application.observers.delete(this);
     started.delete(this.#connection);
-    await Promise.all([this.#trails, this.#completed, this.#progress, this.#lines].map((backlog) => backlog?.close()));
+    await Promise.all(
+      [this.#trails, this.#completed, this.#progress, this.#lines].map(async (backlog) => backlog?.close()),
+    );
   }
 
   ended(run: EndedRun): void {
