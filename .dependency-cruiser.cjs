@@ -33,14 +33,14 @@ const layerRules = layers.slice(0, -1).map(([name, path], index) => {
 });
 
 /** Parts of their own: a program loads each by its subpath, and only if it uses it. */
-const subpaths = ['entities', 'laravel', 'otel'];
+const subpaths = ['entities', 'laravel', 'nest', 'otel'];
 
 const apart = (folder) => ({
   name: `${folder}-knows-only-public-types`,
-  comment: `src/${folder} may import types of src/index.ts, and nothing else: test/package asserts that it loads nothing.`,
+  comment: `src/${folder} may import what src/index.ts exports, and define errors.`,
   severity: 'error',
   from: { path: `^src/${folder}/` },
-  to: { path: '^src/', pathNot: `^src/(${folder}/|index\\.ts$)` },
+  to: { path: '^src/', pathNot: `^src/(${folder}/|index\\.ts$|base/onqueue-error\\.ts$)` },
 });
 
 const notLoaded = {
@@ -98,6 +98,7 @@ module.exports = {
       'connections/sqs',
       'it is optional, and what may be asked twice is decided there once.',
     ),
+    only(['@nestjs/common', '@nestjs/core'], 'nest', 'it is the package of the application, and optional.'),
     only(['@opentelemetry/api'], 'otel', 'a program without traces must not load it.'),
     only(['tsyringe'], 'container', 'any other container can stand in for it.'),
     only(['class-transformer'], 'payload', 'the codec alone decides what travels.'),

@@ -22,7 +22,7 @@ const shared = {
   setupFiles: ['reflect-metadata'],
   moduleNameMapper: {
     '^onqueue$': '<rootDir>/src/index.ts',
-    '^onqueue/(dashboard|entities|laravel|otel|testing)$': '<rootDir>/src/$1/index.ts',
+    '^onqueue/(dashboard|entities|laravel|nest|otel|testing)$': '<rootDir>/src/$1/index.ts',
     '^onqueue/testing/conformance$': '<rootDir>/src/testing/conformance.ts',
   },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/build/', '<rootDir>/bench/', '<rootDir>/test/frameworks/'],

@@ -16,6 +16,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
       { connection: 'main', queue: 'default' },
     ],
   ],
+  E_QUEUE_MODULE: ['around() has no configuration', 'Give what Queue.configure() takes'],
   E_INVALID_SCHEDULE: ['timezone()', 'Europe/Amstrdam', "Give the name of a time zone, such as 'Europe/Amsterdam'."],
   E_SCHEDULE_DECLARED: ['prune', 'daily'],
   E_TOO_MANY_SCHEDULES: [1000],

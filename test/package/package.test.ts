@@ -194,6 +194,22 @@ describe('the packed package', () => {
     expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: '0 true function 7\n', stderr: '' });
   });
 
+  it.concurrent('needs Nest only for its subpath, which says so', async () => {
+    const project = projectWith({
+      'main.cjs': `
+        const loaded = () => Object.keys(require.cache).filter((file) => /nest/.test(file)).length;
+        require('onqueue');
+        console.log(loaded());
+        try { require('onqueue/nest'); } catch ({ code, message }) { console.log(code, message); }
+      `,
+    });
+    const [loaded, problem] = (await project.run(['main.cjs'])).stdout.split('\n');
+    expect(loaded).toBe('0');
+    expect(problem).toMatch(
+      /^E_MISSING_PEER onqueue.nest needs the package @nestjs.(core|common), .* Run: npm install @nestjs/,
+    );
+  });
+
   it.concurrent('loads OpenTelemetry only by its subpath, and when it is used', async () => {
     const project = projectWith({
       'main.cjs': `
@@ -267,10 +283,11 @@ describe('the packed package', () => {
         import { dashboard } from 'onqueue/dashboard';
         import * as entities from 'onqueue/entities';
         import * as laravel from 'onqueue/laravel';
+        import * as nest from 'onqueue/nest';
         import * as otel from 'onqueue/otel';
         import { conformance } from 'onqueue/testing/conformance';
         import * as testing from 'onqueue/testing';
-        export { conformance, dashboard, entities, laravel, otel, Queue, testing };
+        export { conformance, dashboard, entities, laravel, nest, otel, Queue, testing };
       `,
     });
     project.link('@types/node');

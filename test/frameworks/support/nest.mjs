@@ -30,15 +30,47 @@ export class Mailer implements OnModuleDestroy {
   }
 }`;
 
+const SETTINGS = `
+export class Settings {
+  readonly concurrency = 3;
+}`;
+
+/** What is scoped to requests, listeners that Nest makes, and options that a function makes. */
+const SCOPED = `
+import 'reflect-metadata';
+import { NestFactory } from '@nestjs/core';
+import { Events } from 'onqueue';
+import { SendReceipt } from './receipt';
+import { root } from './root';
+import { OrderShipped } from './shipped.listener';
+
+async function main() {
+  const app = await NestFactory.createApplicationContext(root, { logger: ['error', 'warn'] });
+  app.enableShutdownHooks();
+  await SendReceipt.dispatch(7);
+  await SendReceipt.dispatch(8);
+  await Events.dispatch(new OrderShipped('may@example.org'));
+}
+
+void main();`;
+
 const APP = `
 import { Module } from '@nestjs/common';
 import { Mailer } from './mailer';
+import { Audit } from './receipt';
+import { Settings } from './settings';
+import { TellCustomer } from './shipped.listener';
 import { UsersController } from './users.controller';
 
 @Module({ providers: [Mailer], exports: [Mailer] })
 class MailModule {}
 
-@Module({ imports: [MailModule], controllers: [UsersController] })
+@Module({
+  imports: [MailModule],
+  controllers: [UsersController],
+  providers: [Audit, Settings, TellCustomer],
+  exports: [Settings],
+})
 export class AppModule {}`;
 
 const COMPILER_OPTIONS = {
@@ -55,12 +87,14 @@ const COMPILER_OPTIONS = {
 const files = writeFilesOf('nestjs.md');
 writeFileSync('src/mailer.ts', MAILER);
 writeFileSync('src/app.module.ts', APP);
-const embedded = readFileSync('src/main.ts', 'utf8');
-writeFileSync(
-  'src/embedded.ts',
-  `${embedded.replaceAll('WebModule', 'WorkerModule').replace('web.module', 'worker.module')}
-process.once('SIGTERM', () => console.log('told to stop'));\n`,
-);
+writeFileSync('src/settings.ts', SETTINGS);
+writeFileSync('src/scoped.ts', SCOPED);
+const main = readFileSync('src/main.ts', 'utf8');
+const TOLD = "\nprocess.once('SIGTERM', () => console.log('told to stop'));\n";
+const withWorkers = "{ configuration, workers: [{ queue: 'mail', concurrency: 10 }] }";
+writeFileSync('src/embedded.ts', `${main.replace('AppModule, { configuration }', `AppModule, ${withWorkers}`)}${TOLD}`);
+const own = main.replace(/QueueModule\.around\(.*\)\);/, 'WorkerModule);').replace(/import .*'onqueue.nest';/, '');
+writeFileSync('src/own.ts', `import { WorkerModule } from './worker.module';\n${own}${TOLD}`);
 writeFileSync('tsconfig.json', JSON.stringify({ compilerOptions: COMPILER_OPTIONS, include: ['src'] }));
 await run('tsc', ['-p', '.']);
 console.log(`compiled: ${files.join(', ')}`);
@@ -135,15 +169,25 @@ const fromSource = await run('onqueue', [
 assertOrder(fromSource, 'eve@example.org');
 
 // A worker in the process of the web.
-rmSync('told');
-const both = await served('dist/embedded.js');
-await both.register('bob@example.org');
-await both.server.said(/sending to bob@example.org/);
-both.server.kill();
-await both.server.said(/told to stop/);
-writeFileSync('told', '');
-const end = await both.server.ended;
-assertOrder(end.output, 'bob@example.org');
-assert.equal(end.code, 'SIGTERM', end.output);
+for (const file of ['embedded', 'own']) {
+  rmSync('told');
+  const both = await served(`dist/${file}.js`);
+  await both.register('bob@example.org');
+  await both.server.said(/sending to bob@example.org/);
+  both.server.kill();
+  await both.server.said(/told to stop/);
+  writeFileSync('told', '');
+  const end = await both.server.ended;
+  assertOrder(end.output, 'bob@example.org');
+  assert.equal(end.code, 'SIGTERM', end.output);
+  await nothingIsLeft();
+}
+console.log('a worker in the process of the web has let its job end before Nest closed, with the module and without');
+
+// What Nest makes for each job.
+const scoped = new Program('node', ['dist/scoped.js']);
+await Promise.all(['SendReceipt: order 7', 'SendReceipt: order 8', 'sent to may@'].map((line) => scoped.said(line)));
+scoped.kill();
+assert.equal((await scoped.ended).code, 'SIGTERM');
 await nothingIsLeft();
-console.log('a worker in the process of the web has let its job end before Nest closed');
+console.log('providers were made for each job');
