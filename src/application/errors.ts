@@ -85,6 +85,24 @@ export const unknownDriver = defineError(
   },
 );
 
+/** As in BullMQ. @param call as it was written */
+export const noQueueObject = defineError('E_NO_QUEUE_OBJECT', (call: string) => ({
+  message:
+    `${call}: there is no object for each queue. A job is a class, whose option names its queue: ` +
+    "@Job({ queue: 'mail' }) class SendWelcome extends Job { … }, sent by SendWelcome.dispatch('ada@example.org'). " +
+    "Queue.push('Name', data, 'mail') sends a name with data, and Queue.connection() has what concerns queues: Queue.size('mail').",
+  facts: { call },
+}));
+
+/** Why a file of the project could not be loaded. */
+export function problemOfLoading(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  if (code === 'ERR_REQUIRE_ASYNC_MODULE') {
+    return 'it, or a module that it imports, uses await at its top level, but a required module cannot be waited for. Move the await into a function.';
+  }
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
 export const managerClosed = defineError('E_MANAGER_CLOSED', () => ({
   message:
     'This QueueManager was closed; make a new one. (Queue makes a new one by itself, once Queue.close() has ' +

@@ -1,5 +1,7 @@
 /** `Queue`: a thin facade over the program's default manager. */
 import { late } from '../base/late-parts';
+import { valueText } from '../base/text';
+import { noQueueObject } from './errors';
 import { runningJob, type BatchSource, type ChainList } from '../job/job-context';
 import { HOOK_NAMES, checkHook, type HookEvents, type Hook, type HookName } from '../job/hooks';
 import type { FailedJobs } from './failed/failed-jobs';
@@ -67,6 +69,21 @@ const HookFront = Object.assign(
 );
 
 export class Queue extends HookFront {
+  /**
+   * For those who come from BullMQ: there is no object for each queue.
+   *
+   * @throws E_NO_QUEUE_OBJECT
+   */
+  constructor(wrong: never) {
+    super();
+    throw noQueueObject(`new Queue(${valueText(wrong)})`);
+  }
+
+  /** For those who come from BullMQ: jobs are classes, which dispatch themselves. @throws E_NO_QUEUE_OBJECT */
+  static add(...wrong: never[]): never {
+    throw noQueueObject(`Queue.add(${wrong.map(valueText).join(', ')})`);
+  }
+
   /**
    * Sets the configuration. Nothing is opened before its first use.
    *

@@ -1,6 +1,6 @@
 /** What may go wrong with a command line: our errors, how an error is shown, and the exit codes. */
 import { dirname, join, sep } from 'node:path';
-import { configFileFailed, ConfigurationError } from '../application/errors';
+import { configFileFailed, ConfigurationError, problemOfLoading } from '../application/errors';
 import { defineError, OnqueueError, type ErrorCode } from '../base/onqueue-error';
 import { oneLine } from '../base/text';
 import { redact } from '../base/redact';
@@ -124,7 +124,7 @@ export const noJobs = defineError('E_NO_JOBS', (configuration: string) => ({
 
 /** A file named by `--require` threw while it was loaded. */
 export const requiredFileFailed = defineError('E_REQUIRED_FILE', (file: string, cause: unknown) => ({
-  message: `${file} could not be loaded: ${cause instanceof Error ? cause.message : String(cause)}`,
+  message: `${file} could not be loaded: ${problemOfLoading(cause)}`,
   facts: { file },
   cause,
 }));

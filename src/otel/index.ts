@@ -7,6 +7,7 @@
  */
 import type { Span, TextMapGetter } from '@opentelemetry/api';
 import type { EndedRun, JobContext, Observer } from '../index';
+import { apiMissing, invalidTelemetry } from './errors';
 import {
   ATTEMPTS,
   attributesOf,
@@ -30,7 +31,11 @@ export interface OpenTelemetryOptions {
   metrics?: boolean | undefined;
 }
 
-/** An observer for `Queue.observe`. Uses the providers that are registered when something happens. */
+/**
+ * An observer for `Queue.observe`. Uses the providers that are registered when something happens.
+ *
+ * @throws E_INVALID_TELEMETRY, E_MISSING_PEER
+ */
 export function openTelemetry(options: OpenTelemetryOptions = {}): Observer {
   const { propagation: how = 'parent', metrics: isMeasuring = false, ...others } = checked(options);
   for (const name of Object.keys(others)) throw refused(name, options, 'there are `propagation` and `metrics`');
@@ -108,13 +113,13 @@ function loadApi(): typeof import('@opentelemetry/api') {
   try {
     return require('@opentelemetry/api') as typeof import('@opentelemetry/api');
   } catch (cause) {
-    throw new Error('onqueue/otel needs @opentelemetry/api: npm install @opentelemetry/api', { cause });
+    throw apiMissing(cause);
   }
 }
 
 function checked(options: OpenTelemetryOptions): OpenTelemetryOptions {
   if (typeof options === 'object' && options !== null) return options;
-  throw new TypeError(`openTelemetry(${String(options)}): give an object, such as { propagation: 'link' }.`);
+  throw invalidTelemetry(String(options), "give an object, such as { propagation: 'link' }");
 }
 
 function checkPropagation(given: Propagation): Propagation {
@@ -126,8 +131,8 @@ function checkPropagation(given: Propagation): Propagation {
   );
 }
 
-function refused(name: string, options: object, remedy: string): TypeError {
+function refused(name: string, options: object, remedy: string): Error {
   const value = (options as Readonly<Record<string, unknown>>)[name];
   const text = typeof value === 'string' ? `'${value}'` : String(value);
-  return new TypeError(`openTelemetry({ ${name}: ${text} }): ${remedy}.`);
+  return invalidTelemetry(`{ ${name}: ${text} }`, remedy);
 }

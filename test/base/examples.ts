@@ -16,6 +16,8 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
       { connection: 'main', queue: 'default' },
     ],
   ],
+  E_NO_QUEUE_OBJECT: ["new Queue('mail')"],
+  E_INVALID_TELEMETRY: ["{ propagation: 'links' }", "write 'parent' or 'link'"],
   E_QUEUE_MODULE: ['around() has no configuration', 'Give what Queue.configure() takes'],
   E_INVALID_SCHEDULE: ['timezone()', 'Europe/Amstrdam', "Give the name of a time zone, such as 'Europe/Amsterdam'."],
   E_SCHEDULE_DECLARED: ['prune', 'daily'],

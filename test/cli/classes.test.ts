@@ -67,6 +67,14 @@ describe('classes', () => {
     expect(code).toBe(1);
   });
 
+  it('says what to do about a required file with an await at its top level', async () => {
+    // As Node.js throws for it; Jest cannot load such modules.
+    const thrown = "Object.assign(new Error('use import()'), { code: 'ERR_REQUIRE_ASYNC_MODULE' })";
+    kit.project.write({ 'waits.js': `throw ${thrown};` });
+    const { code, stderr } = await kit.run('classes', '--require=waits.js');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('uses await at its top level')]);
+  });
+
   it('loads packages by name, as Node.js does', async () => {
     kit.project.write({
       'node_modules/my-jobs/index.js': "require('onqueue').Job()(class FromPackage { handle() {} });",

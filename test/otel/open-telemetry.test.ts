@@ -262,7 +262,7 @@ describe('openTelemetry()', () => {
       jest.doMock('@opentelemetry/api', () => {
         throw new Error('Cannot find module');
       });
-      expect(() => openTelemetry()).toThrow('onqueue/otel needs @opentelemetry/api: npm install @opentelemetry/api');
+      expect(() => openTelemetry()).toThrow(expect.objectContaining({ code: 'E_MISSING_PEER' }));
       jest.dontMock('@opentelemetry/api');
     });
   });
@@ -276,6 +276,8 @@ describe('openTelemetry()', () => {
     [{ trace: true }, 'openTelemetry({ trace: true }): there are `propagation` and `metrics`.'],
     ['link', "openTelemetry(link): give an object, such as { propagation: 'link' }."],
   ])('refuses %j', (given, message) => {
-    expect(() => openTelemetry(given as OpenTelemetryOptions)).toThrow(message);
+    expect(() => openTelemetry(given as OpenTelemetryOptions)).toThrow(
+      expect.objectContaining({ code: 'E_INVALID_TELEMETRY', message: expect.stringContaining(message) as string }),
+    );
   });
 });

@@ -1,5 +1,6 @@
 /** What must and must not compile where a job is declared. Checked by the compiler; never run. */
 import type { JobContext } from '../../src/job/job-context';
+import { Queue } from '../../src/application/queue';
 import { Job } from '../../src/job/job';
 import type { JobOptions } from '../../src/job/options';
 
@@ -185,3 +186,11 @@ export class OwnDelay extends Job {
   // @ts-expect-error -- this looks like the option `delay`
   delay = 5;
 }
+
+// --- As in BullMQ ---
+
+// @ts-expect-error -- there is no object for each queue
+export const queue = new Queue('mail');
+
+// @ts-expect-error -- jobs are classes
+export const added = (): unknown => Queue.add('welcome', { to: 'ada@example.org' });

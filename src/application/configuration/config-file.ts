@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { types } from 'node:util';
 import type { Configuration } from './configuration';
 import { isRecord } from '../../payload/values';
-import { configFileFailed, noTypeScriptLoader } from '../errors';
+import { configFileFailed, problemOfLoading, noTypeScriptLoader } from '../errors';
 import { loadTypeScript } from './typescript-loader';
 
 const SOURCE = 'onqueue.config.ts';
@@ -71,7 +71,7 @@ export function loadConfiguration(file: string): Configuration | Promise<Configu
   if (typeof exported !== 'function') return configurationIn(file, exported, 'its default export is');
   const given = (value: unknown): Configuration => configurationIn(file, value, 'its function returned a value');
   const failed = (cause: unknown): never => {
-    throw configFileFailed(file, problemOf(cause), cause);
+    throw configFileFailed(file, problemOfLoading(cause), cause);
   };
   let result: unknown;
   try {
@@ -102,16 +102,8 @@ function load(file: string): unknown {
     return require(file) as unknown;
   } catch (cause) {
     if (noTypeScriptLoader.is(cause)) throw cause;
-    throw configFileFailed(file, problemOf(cause), cause);
+    throw configFileFailed(file, problemOfLoading(cause), cause);
   }
-}
-
-function problemOf(cause: unknown): string {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  if (code === 'ERR_REQUIRE_ASYNC_MODULE') {
-    return 'it, or a module that it imports, uses await at its top level, but a required module cannot be waited for. Move the await into a function.';
-  }
-  return cause instanceof Error ? cause.message : String(cause);
 }
 
 // A CommonJS file compiled from a default export has it in `exports.default`; required as an ES module, it is one level deeper.
