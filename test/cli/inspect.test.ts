@@ -18,6 +18,9 @@ class Inspected extends Job {
   }
   handle(): void {
     if (this.to === 'nobody') throw new RangeError('no\u001B[31m such address');
+    if (this.to !== 'loud') return;
+    this.job.log('fetched 3 pages');
+    this.job.log(`with \u001B[31mred password=${this.apiToken}`);
   }
 }
 
@@ -115,6 +118,19 @@ it('says if nothing is known about a job', async () => {
 
   expect([stdout, code]).toEqual(['', 1]);
   expect(stderr).toContain("Nothing is known of a job 'nobody' on memory");
+});
+
+it('shows what a job has logged in all its attempts, oldest first, without its control characters', async () => {
+  const id = await dispatch('loud');
+  await work();
+
+  const { stdout } = await kit.run('inspect', id);
+  const { lines } = JSON.parse((await kit.run('inspect', id, '--json')).stdout) as { readonly lines: unknown };
+
+  expect(stdout).toMatch(/UTC {2}fetched 3 pages\n.*UTC {2}with red password=\S+\n/);
+  expect(stdout).not.toContain('hunter2');
+  expect(stdout).not.toContain('\u001B');
+  expect(lines).toMatchObject([{ text: 'fetched 3 pages' }, { text: expect.stringContaining('red') }]);
 });
 
 it('lists the steps that a failed job has done, and retry --from-start forgets them', async () => {

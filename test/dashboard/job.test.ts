@@ -88,6 +88,19 @@ describe('the page of a job', () => {
     expect(await pageOf(panel, world.ids.refused)).not.toContain('restart-job');
   });
 
+  it('shows what a job has logged, with markup and secrets harmless, and nothing of that for a silent one', async () => {
+    const id = world.ids.delayed;
+    const at = Date.now();
+    const said = ['fetched 3 pages', '<b>bold</b> password=hunter2'].map((text) => ({ at, fence: 1, text }));
+    await world.manager.driver().records!.put([{ kind: 'lines', id, value: JSON.stringify({ lines: said }) }], 60);
+
+    const text = await pageOf(panel, id);
+
+    expect(text).toMatch(/<h2>Log<\/h2>[^]*fetched 3 pages[^]*&lt;b&gt;bold&lt;\/b&gt;/);
+    expect(text).not.toContain('hunter2');
+    expect(await pageOf(panel, world.ids.refused)).not.toContain('<h2>Log</h2>');
+  });
+
   it('shows where a job runs and its progress', async () => {
     const text = await pageOf(panel, world.ids.running);
 

@@ -67,6 +67,30 @@ it('one of a hundred fails by itself, another one comes back, and the others com
   expect(await application.manager.connection().counts()).toMatchObject({ ready: 0, delayed: 1, reserved: 0 });
 });
 
+it('each job of a group has steps of its own, and its next attempt goes on after those that it has done', async () => {
+  const done: string[] = [];
+  @Job({ name: 'Steps', tries: 2, checkpoints: true, together: { most: 3, wait: '1s' } })
+  class Steps extends Job {
+    constructor(readonly n: number) {
+      super();
+    }
+    static async handleAll(jobs: readonly Steps[]): Promise<void> {
+      for (const job of jobs) await job.step('prepare', () => done.push(`prepare ${job.n}`));
+      for (const job of jobs) if (job.n === 1 && job.attempts === 1) job.release();
+      for (const job of jobs)
+        if (job.n !== 1 || job.attempts > 1) await job.step('send', () => done.push(`send ${job.n}`));
+    }
+  }
+  const ids = await application.manager.connection().bulk([0, 1, 2].map((n) => new Steps(n)));
+
+  const running = worker(3).run();
+  await elapse(application.clock, 3);
+  await running;
+
+  expect(done).toEqual(['prepare 0', 'prepare 1', 'prepare 2', 'send 0', 'send 2', 'send 1']);
+  expect(await application.manager.connection().find(ids[1]!)).toMatchObject({ state: 'completed', attempts: 2 });
+});
+
 it('an error fails the attempt of all that have not said otherwise', async () => {
   await push(10);
   let left = 1;
