@@ -67,7 +67,7 @@ function commandTree(session: Session): Command {
     summary: "run and manage a project's jobs",
     description:
       'The configuration is read from onqueue.config.ts (or .js, .cjs, .mjs) beside the nearest package.json. Without such a file, ' +
-      'REDIS_URL names a Redis server; without that, jobs are kept in a SQLite file in that folder. A time without a unit is in ' +
+      'REDIS_URL names a Redis server; without that, jobs are stored in a SQLite file in that folder. A time without a unit is in ' +
       'seconds; units are ms, s, m, h and d, as in 500ms or 10m.',
     examples: [
       ['onqueue work', 'run jobs'],

@@ -63,7 +63,7 @@ function failureFindings(connection: string, queues: readonly QueueSnapshot[]): 
 
 export function scheduleFindings(schedules: readonly ScheduleListing[]): readonly Finding[] {
   return schedules.filter(isNeglected).map(({ name, problem }) => {
-    const why = problem === undefined ? 'no worker keeps it' : problem.message;
+    const why = problem === undefined ? 'no worker sends it' : problem.message;
     return warn(html`<a href="${address('schedules')}"><bdi>${name}</bdi></a> is not being sent: ${why}.`);
   });
 }

@@ -202,7 +202,7 @@ describe('without a configuration', () => {
 
     expect(asked[1]?.config).toEqual({ driver: 'database', url: 'sqlite:/nowhere/at/all/onqueue.sqlite' });
     expect(log.texts).toEqual([
-      expect.stringMatching(/^info: .* jobs are kept in \/nowhere\/at\/all\/onqueue\.sqlite\.$/),
+      expect.stringMatching(/^info: .* jobs are stored in \/nowhere\/at\/all\/onqueue\.sqlite\.$/),
     ]);
   });
 

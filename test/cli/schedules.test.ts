@@ -50,9 +50,9 @@ describe('schedule:list', () => {
     const { stdout, stderr, code } = await kit.run('schedule:list');
 
     expect(stdout).toMatch(
-      /^schedule +when +next +last +state\nprune +30 2 \* \* \* \(Europe\/Amsterdam\) +in [\dhms ]+ +never yet +no worker keeps it\n$/,
+      /^schedule +when +next +last +state\nprune +30 2 \* \* \* \(Europe\/Amsterdam\) +in [\dhms ]+ +never yet +no worker sends it\n$/,
     );
-    expect(stderr).toContain('No live worker keeps prune: it sends nothing until a worker runs');
+    expect(stderr).toContain('No running worker sends prune. Start one');
     expect(code).toBe(0);
   });
 
@@ -60,15 +60,15 @@ describe('schedule:list', () => {
     const stop = await kept('prune');
 
     const { stdout, stderr } = await kit.run('schedule:list');
-    expect(stdout).toMatch(/never yet +kept\n$/);
-    expect(stderr).not.toContain('No live worker');
+    expect(stdout).toMatch(/never yet +active\n$/);
+    expect(stderr).not.toContain('No running worker');
     await stop();
   });
 
   it('shows schedules that other programs keep, and orphans', async () => {
     const stop = await kept('report');
     expect((await kit.run('schedule:list')).stdout).toMatch(
-      /^report +0 0 \* \* \* \(UTC\): Prune.* +– +never yet +kept$/m,
+      /^report +0 0 \* \* \* \(UTC\): Prune.* +– +never yet +active$/m,
     );
     await stop();
     expect((await kit.run('schedule:list')).stdout).toMatch(/^report .* orphan: no longer declared$/m);
@@ -79,7 +79,7 @@ describe('schedule:list', () => {
     const { stdout } = await kit.run('schedule:list');
 
     expect(stdout).toMatch(
-      /^prune\n {2}30 2 \* \* \* \(Europe\/Amsterdam\), in [\dhms ]+, never yet\n {2}no worker keeps it\n$/,
+      /^prune\n {2}30 2 \* \* \* \(Europe\/Amsterdam\), in [\dhms ]+, never yet\n {2}no worker sends it\n$/,
     );
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(60);
   });
@@ -117,7 +117,7 @@ describe('schedule:pause and schedule:resume', () => {
   it('stop and resume a schedule for all processes that keep it', async () => {
     expect((await kit.run('schedule:pause', 'prune')).stdout).toBe('Paused prune.\n');
     expect((await kit.run('schedule:pause', 'prune')).stdout).toBe('prune was already paused.\n');
-    expect((await kit.run('schedule:list')).stdout).toMatch(/ – +never yet +paused 0s ago, no worker keeps it$/m);
+    expect((await kit.run('schedule:list')).stdout).toMatch(/ – +never yet +paused 0s ago, no worker sends it$/m);
 
     expect(await parsed('schedule:resume', 'prune')).toEqual({ schedule: 'prune', paused: false, changed: true });
     expect((await kit.run('schedule:resume', 'prune')).stdout).toBe('prune was not paused.\n');

@@ -29,7 +29,7 @@ describe('the schedules page', () => {
 
     expect(text).toContain('0 3 * * * (Europe/Amsterdam)');
     expect(text).toMatch(/<details>\s*<summary><time.*(<li>\s*\d{4}-\d\d-\d\d 03:00.*){5}/s);
-    expect(text).toContain('not kept');
+    expect(text).toContain('not active');
     expect(await panel.json('schedules')).toMatchObject([
       { name: 'nightly', isKept: false, occurrences: { length: 5 } },
     ]);
@@ -41,7 +41,7 @@ describe('the schedules page', () => {
     await elapse(clock, 2);
     await using panel = await served(manager);
 
-    expect((await panel.get('schedules')).text).toContain('>kept<');
+    expect((await panel.get('schedules')).text).toContain('>active<');
 
     await stop();
   });

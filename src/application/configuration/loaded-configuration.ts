@@ -202,7 +202,7 @@ export function implicitStore(root: string, variables: Readonly<NodeJS.ProcessEn
   return {
     connections: { database: { driver: 'database', url: `sqlite:${path}` } },
     source: 'the default, a SQLite file',
-    notice: `No connection is configured and REDIS_URL is not set: jobs are kept in ${path}.`,
+    notice: `No connection is configured and REDIS_URL is not set: jobs are stored in ${path}.`,
   };
 }
 

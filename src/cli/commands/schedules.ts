@@ -28,7 +28,7 @@ const WORD = ['<schedule>', 'the name of the schedule, as listed by onqueue sche
 
 export const scheduleList = defineCommand({
   name: 'schedule:list',
-  summary: 'list the schedules, when they come up next, and whether a worker keeps them',
+  summary: 'list the schedules, when they come up next, and whether a worker sends them',
   description:
     'Lists schedules declared in this project, stored ones, and others that the stores know. A schedule that is no longer declared anywhere is an orphan: it sends nothing, and is forgotten after seven days.',
   examples: [
@@ -50,7 +50,7 @@ export const scheduleList = defineCommand({
     );
     if (unkept.length === 0) return;
     output.note(
-      `No live worker keeps ${unkept.map(({ name }) => name).join(', ')}: it sends nothing until a worker runs with the files that declare it or its job, and without --no-schedule.`,
+      `No running worker sends ${unkept.map(({ name }) => name).join(', ')}. Start one with the files that declare it or its job, and without --no-schedule.`,
     );
   },
 });
@@ -77,11 +77,11 @@ function stateText(
   const words = [
     problem === undefined ? '' : oneLine(problem.message),
     pausedAt === undefined ? '' : `paused ${agoText(pausedAt, now)}`,
-    isOrphan ? 'orphan: no longer declared' : isKept || problem !== undefined ? '' : 'no worker keeps it',
+    isOrphan ? 'orphan: no longer declared' : isKept || problem !== undefined ? '' : 'no worker sends it',
     skipped === 0 ? '' : `${counted(skipped, 'occurrence')} skipped`,
     heldBy === undefined ? '' : oneLine(`held up by ${heldBy.name} ${heldBy.id}: ${heldBy.why}`),
   ].filter((word) => word !== '');
-  return words.length === 0 ? 'kept' : words.join(', ');
+  return words.length === 0 ? 'active' : words.join(', ');
 }
 
 export const scheduleRun = defineCommand({

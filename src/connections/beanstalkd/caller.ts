@@ -18,7 +18,7 @@ import { Link, LinkEnded, type Command, type Place, type Fields, type Reply } fr
 const NEEDED_VERSION = '1.10';
 
 const REMEDIES: Readonly<Record<string, string>> = {
-  DRAINING: 'It was told to take no more jobs (SIGUSR1); start it anew, or send them to another one.',
+  DRAINING: 'It was told to take no more jobs (SIGUSR1); restart it, or send them to another one.',
   OUT_OF_MEMORY: 'Give it more memory, or make room.',
   BURIED: 'It has no memory left: give it more, or make room.',
 };

@@ -49,13 +49,13 @@ function size(facts: Fields, maxPayload: number): Diagnosis {
 
 function draining(facts: Fields): readonly Diagnosis[] {
   if (facts.get('draining') !== 'true') return [];
-  const message = 'it takes no more jobs, as it was told to by SIGUSR1. Start it anew.';
+  const message = 'it takes no more jobs, as it was told to by SIGUSR1. Restart it.';
   return [{ level: 'error', subject: 'draining', message }];
 }
 
 function buried(facts: Fields): readonly Diagnosis[] {
   const count = Number(facts.get('current-jobs-buried') ?? 0);
   if (count === 0) return [];
-  const message = `${count}: set aside by a worker, and run by nobody before they are kicked`;
+  const message = `${count}: set aside by a worker; nobody runs them until they are kicked`;
   return [{ level: 'warning', subject: 'buried jobs', message }];
 }

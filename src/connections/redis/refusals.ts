@@ -158,7 +158,7 @@ export const tooMuchToRecount = defineError(
   (facts: Omit<Unserved, 'consequence'> & { readonly jobs: number; readonly bytes: number }) => ({
     message:
       `Redis at ${facts.address} holds more than ${facts.jobs.toLocaleString('en-US')} jobs of connection '${facts.connection}', ` +
-      `or more than ${facts.bytes / 1_048_576} MiB; nothing was recounted, because it would serve nobody else meanwhile. ` +
+      `or more than ${facts.bytes / 1_048_576} MiB; nothing was recounted, because Redis could serve nobody else meanwhile. ` +
       'Run `onqueue recount` again when fewer wait.',
     facts,
   }),

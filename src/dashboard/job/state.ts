@@ -154,7 +154,7 @@ const STATES: Readonly<Record<ShownState, (story: JobStory, context: PageContext
 
 const ADVICE: Readonly<Record<ShownState, (story: JobStory, context: PageContext) => Shown>> = {
   failed: ({ job }) =>
-    `Retry it once the cause is fixed: ${job.steps === undefined ? 'it starts anew' : 'it goes on after these steps'}, with all its tries. Forget it if nobody needs it any more.`,
+    `Retry it once the cause is fixed: ${job.steps === undefined ? 'it starts again' : 'it goes on after these steps'}, with all its tries. Forget it if nobody needs it any more.`,
   ready: (story) => hindrance(story) ?? 'It runs when the jobs before it have been taken.',
   delayed: (story) => hindrance(story) ?? 'Then a worker takes it when its turn comes.',
   running: ({ job, run, isWorked }, context) => {

@@ -96,8 +96,8 @@ function stateOf(
   if (isOrphan)
     return html`<span class="badge warn">orphan</span><br><span class="soft">No longer declared; forgotten seven days after it was last sent.</span>`;
   if (!isKept)
-    return html`<span class="badge bad">not kept</span><br><span class="soft">Sends nothing until a worker runs that ${declared?.origin === 'stored' ? 'knows its job' : 'declares it'}.</span>${leftOut}`;
-  return html`<span class="badge good">kept</span>${leftOut}`;
+    return html`<span class="badge bad">not active</span><br><span class="soft">Sends nothing until a worker runs that ${declared?.origin === 'stored' ? 'knows its job' : 'declares it'}.</span>${leftOut}`;
+  return html`<span class="badge good">active</span>${leftOut}`;
 }
 
 function buttons({ name, declared, problem, pausedAt }: Coming, context: PageContext): readonly Shown[] {
