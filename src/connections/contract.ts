@@ -438,6 +438,8 @@ export interface KeyStore {
 export interface LaneStore {
   /** @param after where the page before says that the next begins */
   list(queue: string, after?: string): Promise<LanePage>;
+  /** Undefined if it has no jobs and was not changed. */
+  find(queue: string, lane: string): Promise<LaneState | undefined>;
   /** Lets in what there is room for now. */
   change(queue: string, lane: string, change: LaneChange): Promise<void>;
 }

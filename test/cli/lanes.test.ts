@@ -1,4 +1,5 @@
 import { withTies } from '../../src/payload/ties';
+import { reserveFrom } from '../support/exchange';
 import { CommandKit } from './kit/command-kit';
 
 let kit: CommandKit;
@@ -76,5 +77,26 @@ describe('lanes', () => {
 
     expect(code).toBe(2);
     expect(stderr).toContain(words);
+  });
+});
+
+describe('inspect', () => {
+  const stateOf = async (id: string): Promise<string | undefined> =>
+    /^State +(.*)$/m.exec((await kit.run('inspect', id)).stdout)?.[1];
+
+  it('says that a job waits because its lane is full or paused', async () => {
+    await push('tenant-7', 'a', 'b', 'c');
+    expect(await stateOf('c')).toBe('ready, but its lane tenant-7 is full: 1 of 1 running or next, and 2 held');
+    await kit.store.lanes.change('sync', 'tenant-7', { paused: true });
+    expect(await stateOf('c')).toBe('ready, but its lane tenant-7 is paused');
+  });
+
+  it('says that a job waits because its queue is full', async () => {
+    const payload = (id: string): string => `{"job":"onqueue","data":{},"id":"${id}","attempts":0}`;
+    await kit.store.push('sync', [{ payload: payload('a') }, { payload: payload('b') }]);
+    await kit.store.control.limit!('sync', 1);
+    expect(await stateOf('b')).toBe('ready');
+    await reserveFrom(kit.store, { queues: ['sync'], limit: 1, lease: 60 });
+    expect(await stateOf('b')).toBe('ready, but its queue is full: 1 of 1 running');
   });
 });

@@ -1,3 +1,4 @@
+import { testApplication } from '../support/application';
 import { pushInLanes } from './kit/laned-jobs';
 import { openWorld, QUEUES, type World } from './kit/world';
 import { NotifyTeam } from './kit/shop-jobs';
@@ -158,4 +159,16 @@ describe('the page of a queue', () => {
     expect(status).toBe(422);
     expect(text).toContain(code);
   });
+});
+
+it('the page of a job says that it waits because its lane is full', async () => {
+  const { manager } = testApplication({ metrics: false });
+  await pushInLanes(manager, 'tenants', { big: 3 });
+  const [job] = (await manager.connection().jobs('tenants')).jobs.toReversed();
+  await using own = await served(manager);
+  const page = `job?connection=memory&queue=tenants&id=${job!.id}`;
+
+  const { fullness } = (await own.json(page)) as { readonly fullness?: string };
+  expect(fullness).toBe('its lane big is full: 1 of 1 running or next, and 2 held');
+  expect((await own.get(page)).text).toContain(`It is ready, but <strong>${fullness}</strong>.`);
 });

@@ -45,7 +45,7 @@ const run = async (
   const { client, ready, delayed, reserved, notify, ...keys } = world.queue();
   const { lanes, held: holding, failed, failedJobs, cancelled, reasons, unique, batches, cancelledBatches } = keys;
   const ties = [cancelled, reasons, unique, batches, cancelledBatches, lanes, holding];
-  if (script === 'lanes') return world.run(script, [lanes, holding, ready], args);
+  if (script === 'lanes') return world.run(script, [lanes, holding, ready], [...args, '']);
   const all = {
     lane: [lanes, holding, ready, notify],
     cancel: [ready, delayed, reserved, ...ties, notify],
@@ -268,7 +268,7 @@ describe('the other scripts, with lanes', () => {
     expect((facts as unknown[]).length).toBe(10);
     expect(facts).toEqual(expect.arrayContaining(['a', 1, 0, 2, 0, 'b', 1, 1, 1, 1]));
     const { lanes, held: holding, ready } = world.queue('q[1]*');
-    expect(await world.run('lanes', [lanes, holding, ready], ['0'])).toEqual(['listed', '0', ['a', 1, 0, 1, 0]]);
+    expect(await world.run('lanes', [lanes, holding, ready], ['0', ''])).toEqual(['listed', '0', ['a', 1, 0, 1, 0]]);
   });
 });
 

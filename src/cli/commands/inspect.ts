@@ -2,6 +2,7 @@
 import { foldedStack } from '../../base/folded-stack';
 import type { Milliseconds } from '../../base/clock';
 import { oneLine, shellWord } from '../../base/text';
+import { fullness } from '../../operations/fullness';
 import type { FoundJob } from '../../operations/found-job';
 import type { Attempt, SourceLines } from '../../operations/history/attempt';
 import { CHOSEN_FIELDS } from '../../payload/payload-text';
@@ -35,11 +36,12 @@ export const inspect = defineCommand({
     const { manager, connection } = await openConnection(call);
     const job = await connection.find(id, flags);
     const failure = job.state === 'failed' ? await manager.failed.get(id, { ...flags, queue: job.queue }) : undefined;
-    output.result({ ...job, exception: failure?.exception });
+    const full = await fullness(manager.driver(connection.name), job);
+    output.result({ ...job, exception: failure?.exception, fullness: full });
     if (job.state === 'unknown' && job.history.length === 0) return call.fail(unknownText(job));
     const where = flags.connection === undefined ? '' : ` --connection=${shellWord(connection.name)}`;
     const now = session.surroundings.clock.now();
-    output.facts(factsOf(job, now));
+    output.facts(factsOf(job, now, full));
     if (typeof job.payload === 'string') output.line(`Payload     ${job.payload}`);
     for (const { name, at, ms } of job.steps ?? []) output.line(`✓ ${oneLine(name)}  ${momentText(at)}, took ${ms} ms`);
     for (const { at, text: said } of job.lines ?? []) output.line(`${momentText(at)}  ${oneLine(said)}`);
@@ -73,7 +75,11 @@ function unknownText({ id, connection, isSure }: FoundJob): string {
   return `No job '${id}' was found on ${connection}, which has too many jobs to search them all. Name its queue: --queue=<name>.`;
 }
 
-function factsOf(job: FoundJob, now: Milliseconds): (readonly [word: string, fact: string | undefined])[] {
+function factsOf(
+  job: FoundJob,
+  now: Milliseconds,
+  full: string | undefined,
+): (readonly [word: string, fact: string | undefined])[] {
   const { id, name, connection, queue, state, attempts, tries = 0, progress, payload, batch } = job;
   const when = (moment: Date | undefined): string | undefined =>
     moment && momentText(moment) + (moment.getTime() > now ? '' : `, ${agoText(moment, now)}`);
@@ -83,7 +89,7 @@ function factsOf(job: FoundJob, now: Milliseconds): (readonly [word: string, fac
   return [
     ['Job', name],
     ['Id', id],
-    ['State', state === 'unknown' ? 'ended: not waiting, running or failed' : stateText(job)],
+    ['State', state === 'unknown' ? 'ended: not waiting, running or failed' : stateText(job, full)],
     ['On', queue === undefined ? connection : `${connection}, queue ${queue}`],
     ['Attempts', attempts === undefined ? undefined : `${attempts}${tries === 0 ? '' : ` of ${tries}`}`],
     ['Sent', when(job.createdAt)],
@@ -97,10 +103,12 @@ function factsOf(job: FoundJob, now: Milliseconds): (readonly [word: string, fac
   ];
 }
 
-const stateText = ({ state, waitsToRunAlone }: FoundJob): string =>
+const stateText = ({ state, waitsToRunAlone }: FoundJob, full: string | undefined): string =>
   waitsToRunAlone === true
     ? `${state === 'running' ? 'reserved' : state}: waits to run alone, because its next crash would be its last`
-    : state;
+    : full === undefined
+      ? state
+      : `${state}, but ${full}`;
 
 function* attemptLines({ attempt, outcome, at, ms, worker, error, source }: Attempt): Iterable<string> {
   const took = ms === undefined ? '' : ` after ${ms} ms`;

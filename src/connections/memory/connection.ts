@@ -108,6 +108,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
 
   readonly lanes: LaneStore = this.whileOpen('lanes', {
     list: async (queue, after) => this.#store.queue(queue).lanes.list(after),
+    find: async (queue, lane) => this.#store.queue(queue).lanes.find(lane),
     change: async (queue, lane, change) => this.#store.changeLane(queue, lane, change),
   });
 

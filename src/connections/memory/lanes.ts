@@ -82,12 +82,15 @@ export class MemoryLanes {
   list(after = ''): LanePage {
     const keys = [...this.#lanes.keys()].filter((key) => key > after).toSorted();
     const page = keys.slice(0, MOST_JOBS);
-    const lanes = page.map((key): LaneState => {
-      const lane = this.#lanes.get(key)!;
-      const { inside, held, paused } = lane;
-      return { lane: key, inside, held: held.size, running: runningIn({ ...lane, paused: false }), paused };
-    });
+    const lanes = page.map((key) => this.find(key)!);
     return { lanes, ...(keys.length > page.length && { next: page.at(-1)! }) };
+  }
+
+  find(key: string): LaneState | undefined {
+    const lane = this.#lanes.get(key);
+    if (lane === undefined) return undefined;
+    const { inside, held, paused } = lane;
+    return { lane: key, inside, held: held.size, running: runningIn({ ...lane, paused: false }), paused };
   }
 
   /** No lane has jobs, or was changed by hand. */

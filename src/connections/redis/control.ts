@@ -290,11 +290,19 @@ export class RedisControl extends RedisPart implements Control {
 
 /** The lanes of a Redis: all in one hash; in a cluster, in one hash per queue. */
 export class RedisLanes extends RedisPart implements LaneStore {
-  async list(queue: string, after = '0'): Promise<LanePage> {
+  list(queue: string, after = '0'): Promise<LanePage> {
+    return this.#read(queue, after, '');
+  }
+
+  async find(queue: string, lane: string): Promise<LaneState | undefined> {
+    return (await this.#read(queue, '0', lane)).lanes[0];
+  }
+
+  async #read(queue: string, after: string, only: string): Promise<LanePage> {
     const [, cursor, facts] = (await this.store.caller.script(
       'lanes',
       this.store.keys.of(queue, ['lanes', 'held', 'ready']),
-      [after],
+      [after, only],
       { consequence: `the lanes of queue '${queue}' were not read` },
     )) as [word: Buffer, cursor: Buffer, facts: readonly (Buffer | number)[]];
     // A hash that changes may show one twice.

@@ -18,6 +18,11 @@ export class SqlLanes extends StorePart implements LaneStore {
     return { lanes, ...nextOf(known) };
   }
 
+  async find(queue: string, lane: string): Promise<LaneState | undefined> {
+    const [{ isListed, ...found } = { isListed: false }] = await this.#page('lanes.find', queue, '', lane);
+    return isListed ? (found as LaneState) : undefined;
+  }
+
   async change(queue: string, lane: string, change: LaneChange): Promise<void> {
     const { insertNew, lanes, tables, transaction, text } = this.dialect;
     const isLane = sql`queue = ${queue} AND lane = ${text(lane)}`;
@@ -73,9 +78,9 @@ export class SqlLanes extends StorePart implements LaneStore {
     return (await this.access('exchange', purpose, () => lanes.enter!(queue))) > 0;
   }
 
-  #page(operation: string, queue: string, after: string): Promise<readonly KnownLane[]> {
+  #page(operation: string, queue: string, after: string, only?: string): Promise<readonly KnownLane[]> {
     const purpose = { consequence: 'no lanes were listed' };
-    return inPieces(this.access, operation, purpose, lanesBehind(this.dialect, queue, after));
+    return inPieces(this.access, operation, purpose, lanesBehind(this.dialect, queue, after, only));
   }
 
   /** @param lanes sorted */
@@ -104,11 +109,12 @@ function* roomyLanes({ tables, read }: Dialect, queue: string): Work<readonly st
   return rows.map(([lane]) => String(lane));
 }
 
-function* lanesBehind(dialect: Dialect, queue: string, after: string): Work<readonly KnownLane[]> {
+function* lanesBehind(dialect: Dialect, queue: string, after: string, only?: string): Work<readonly KnownLane[]> {
   const { tables, read, text } = dialect;
+  const which = only === undefined ? sql`lane > ${text(after)}` : sql`lane = ${text(only)}`;
   const rows = yield* rowsOf(
     sql`SELECT ${read('lane')}, ${raw(MAY_BE_IN.replace('paused', 'FALSE'))}, paused, own_limit
-      FROM ${tables.lanes} WHERE queue = ${queue} AND lane > ${text(after)} ORDER BY lane LIMIT ${MOST_JOBS}`,
+      FROM ${tables.lanes} WHERE queue = ${queue} AND ${which} ORDER BY lane LIMIT ${MOST_JOBS}`,
   );
   if (rows.length === 0) return [];
   const those = rows.flatMap(([lane]) => {

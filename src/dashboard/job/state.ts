@@ -193,9 +193,10 @@ function isFresh({ connection, at }: FoundJob, { manager, now }: PageContext): b
 }
 
 /** Why it will not run by itself. Undefined if it will, as far as is known. */
-function hindrance({ job: { queue = '', connection }, isPaused, isWorked }: JobStory): Html | undefined {
+function hindrance({ job: { queue = '', connection }, isPaused, isWorked, fullness }: JobStory): Html | undefined {
   if (isPaused) return html`<strong class="warn">Its queue is paused:</strong> it runs once the queue is resumed.`;
-  if (isWorked !== false) return undefined;
+  if (isWorked !== false)
+    return fullness === undefined ? undefined : html`It is ready, but <strong>${fullness}</strong>.`;
   return html`<strong class="warn">No worker works on its queue.</strong> Start one:
     <code>npx onqueue work ${shellWord(connection)} --queue=${shellWord(queue)}</code>`;
 }

@@ -3,6 +3,7 @@ import type { QueueManager } from '../../application/queue-manager';
 import { redact } from '../../base/redact';
 import type { Connection } from '../../connections/contract';
 import type { FoundJob } from '../../operations/found-job';
+import { fullness } from '../../operations/fullness';
 import { shownResult, type ShownResult } from '../../operations/kept-end';
 import { listedFailure, type ListedJob } from '../../operations/listed-job';
 import { runsOf, type RunningWorker, type WorkersRun } from '../../operations/worker-record';
@@ -27,6 +28,8 @@ export interface JobStory {
   /** Whether a worker takes jobs from its queue. Undefined if unknown. */
   readonly isWorked: boolean | undefined;
   readonly isPaused: boolean;
+  /** Why it waits although it is ready: its queue or its lane is full. A clause. */
+  readonly fullness: string | undefined;
 }
 
 /** Records of workers contain this many characters of a longer id. */
@@ -45,11 +48,12 @@ export function readStory(context: PageContext): Promise<JobStory> {
     const driver = manager.driver(connection);
     const own = manager.connection(connection);
     const job = shownJob(await own.find(id, { queue }));
-    const [failures, result, workers, paused] = await Promise.all([
+    const [failures, result, workers, paused, full] = await Promise.all([
       failuresOf(manager, driver, id),
       isOver(job) ? shownResult(driver, manager, id) : undefined,
       manager.configuration.metrics === false ? undefined : workersOf(connection, context),
       waits(job) ? readOr(() => own.pausedQueues(), NONE, isIncapable) : NONE,
+      fullness(driver, job),
     ]);
     const failure = job.state === 'failed' ? failures.find((one) => isThis(one, job)) : undefined;
     return {
@@ -60,6 +64,7 @@ export function readStory(context: PageContext): Promise<JobStory> {
       run: job.state === 'running' ? runOf(workers, connection, job) : undefined,
       isWorked: workers?.some((worker) => works(worker, connection, job.queue)),
       isPaused: job.queue !== undefined && paused.includes(job.queue),
+      fullness: full,
     };
   });
 }

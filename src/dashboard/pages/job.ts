@@ -10,7 +10,7 @@ import type { Page } from '../view';
 
 export const job: Page = async (context) => {
   const story = await readStory(context);
-  const { job: found, failure, otherFailures, result, run } = story;
+  const { job: found, failure, otherFailures, result, run, fullness } = story;
   const events = eventsOf(story, context.now);
   const links = linksOf(found);
   const hasRun = events.some(({ kind }) => kind !== 'waits');
@@ -30,6 +30,7 @@ export const job: Page = async (context) => {
       ...found,
       exception: failure?.exception,
       otherFailures,
+      fullness,
       result,
       runsOn: run && {
         id: run.worker.id,

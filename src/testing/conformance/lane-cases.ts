@@ -138,6 +138,14 @@ export const laneCases: readonly CaseDefinition[] = [
       for (let count = 0; count < 2; count += 1) await world.settles(completed(await world.reserveOne()));
       await shows(world);
     },
+    async 'one lane is found among others, and none that has no jobs'(world) {
+      const { lanes: store } = world.connection;
+      await pushes(world, ...['a', 'b', 'c'].map((id) => laned(id, two)), laned('x', { key: 'ab' }));
+      const found = { lane: 'a', inside: 2, held: 1, running: 2, paused: false };
+      assert.deepEqual(await store!.find(world.queue, 'a'), found);
+      assert.equal(await store!.find(world.queue, 'aa'), undefined);
+      assert.equal(await store!.find(`${world.queue}-other`, 'a'), undefined);
+    },
     async 'many lanes are listed page by page, each once'(world) {
       const keys = Array.from({ length: 250 }, (_, at) => `lane-${String(at).padStart(3, '0')}`);
       for (let at = 0; at < 250; at += 50)
