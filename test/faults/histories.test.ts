@@ -29,7 +29,10 @@ describe.each(['redis', 'sqlite', 'postgres'] as const)('on %s', (store) => {
     await stage.dismiss();
 
     const { history } = await find();
-    expect(history).toMatchObject([{ fence: 1, attempt: 1, outcome: 'crashed' }]);
+    expect(history).toMatchObject([
+      { fence: 1, attempt: 1, outcome: 'crashed' },
+      { fence: 2, attempt: 1, outcome: 'completed' },
+    ]);
     expect(history[0]?.at).toBeInstanceOf(Date);
   });
 
