@@ -46,6 +46,7 @@ import {
 import { CapabilityError } from '../connections/errors';
 import { ErrorReports, type ErrorCallback } from './error-reports';
 import {
+  localRemark,
   nameStore,
   PresentConfiguration,
   settingsIn,
@@ -230,6 +231,7 @@ export class QueueManager implements DispatchApplication {
     this.#drivers.set(name, driver);
     // Logs a store that nobody chose, on its first use. `sync` is not a store.
     if (notice !== undefined && Object.hasOwn(connections, name)) this.#tellOfStore(notice);
+    else if (name === this.defaultConnection) this.#tellOfStore(localRemark(name, connections[name], this.#variables));
     return driver;
   }
 
@@ -392,9 +394,13 @@ export class QueueManager implements DispatchApplication {
     this.#isStoreNamed = true;
   }
 
-  #tellOfStore(notice: string): void {
+  #tellOfStore(notice: string | undefined): void {
     // Neither the next manager after Queue.close() nor another connection logs it again.
-    if (!this.#isStoreNamed) nameStore(notice, this.logger, this.#environment.variables ?? process.env);
+    if (!this.#isStoreNamed && notice !== undefined) nameStore(notice, this.logger, this.#variables);
+  }
+
+  get #variables(): Readonly<NodeJS.ProcessEnv> {
+    return this.#environment.variables ?? process.env;
   }
 
   #sources(): ConfigurationSources {

@@ -206,6 +206,24 @@ export function implicitStore(root: string, variables: Readonly<NodeJS.ProcessEn
   };
 }
 
+const LOCAL: Readonly<Record<string, string>> = {
+  memory: 'keeps jobs in the memory of this process: they are lost when it ends, and no other process can run them',
+  sync: 'runs jobs within their dispatch: whoever dispatches waits for them, and nothing tries them again',
+  database: 'keeps jobs in a SQLite file: no other machine has them, and a container loses them with its disk',
+};
+
+/** What production hardly wants of the connection that is used if none is named: often REDIS_URL is missing there. */
+export function localRemark(
+  name: string,
+  config: ConnectionConfig | undefined,
+  { NODE_ENV }: Readonly<NodeJS.ProcessEnv>,
+): string | undefined {
+  if (NODE_ENV !== 'production' || config === undefined || !Object.hasOwn(LOCAL, config.driver)) return undefined;
+  const { url = 'sqlite:' } = config as { readonly url?: unknown };
+  if (config.driver === 'database' && !(typeof url === 'string' && url.startsWith('sqlite:'))) return undefined;
+  return `NODE_ENV is production, and the connection '${name}' ${LOCAL[config.driver]}. If a server is meant, check what sets its url.`;
+}
+
 const named = new Set<string>();
 
 /** Logs the notice once for each process; in production as a warning. */
