@@ -138,6 +138,17 @@ export const laneCases: readonly CaseDefinition[] = [
       for (let count = 0; count < 2; count += 1) await world.settles(completed(await world.reserveOne()));
       await shows(world);
     },
+    async 'the failure of a job, and its release with a delay, let in the next while other jobs wait'(world) {
+      await pushes(world, ...numbered(3).map((id) => laned(id)));
+      const first = await world.reserveOne();
+      await world.push('x');
+      await world.settles(failed(first));
+      await shows(world, ['a', 1, 1]);
+      const [, second] = await world.reserveEach(['x', 'probe-2']);
+      await world.push('y');
+      await world.settles(later(second));
+      await shows(world, ['a', 1, 0]);
+    },
     async 'one lane is found among others, and none that has no jobs'(world) {
       const { lanes: store } = world.connection;
       await pushes(world, ...['a', 'b', 'c'].map((id) => laned(id, two)), laned('x', { key: 'ab' }));
