@@ -26,6 +26,7 @@ export function barePage(title: string, content: Html): Html {
   return htmlDocument(
     title,
     html`<body class="bare">
+      <header class="top">${BRAND}</header>
       <main id="main">
         <h1>${title}</h1>
         ${content}
@@ -69,3 +70,6 @@ function textOf(asset: Asset): string {
   texts.set(asset, text);
   return text;
 }
+
+/** Leads to the first page. */
+export const BRAND = html`<a class="brand" href="./"><img src="${assetAddress('icon.svg')}" alt="" width="22" height="22">Onqueue</a>`;

@@ -5,7 +5,7 @@ import { keepsJobs } from '../connections/driver';
 import { VERSION } from '../version';
 import type { Notice } from './actions/action';
 import { address } from './addresses';
-import { assetAddress, htmlDocument } from './document';
+import { assetAddress, BRAND, htmlDocument } from './document';
 import { html, type Html } from './html';
 import { STILL } from './pages/pages';
 import { actionForm } from './parts/links';
@@ -13,7 +13,8 @@ import { type PageContext, regionsOf, type View } from './view';
 
 const NAVIGATION = [
   ['', 'Overview'],
-  ['jobs', 'Jobs'],
+  ['all-queues', 'Queues'],
+  ['job-classes', 'Jobs'],
   ['failed', 'Failed'],
   ['workers', 'Workers'],
   ['schedules', 'Schedules'],
@@ -22,14 +23,11 @@ const NAVIGATION = [
 
 /** Which navigation entry is marked on pages that are reached from another one. */
 const UNDER: Readonly<Record<string, string>> = {
-  queue: '',
-  job: 'jobs',
-  'job-class': 'jobs',
-  runs: 'jobs',
-  running: 'jobs',
-  scheduled: 'jobs',
-  retrying: 'jobs',
+  queue: 'all-queues',
   batch: 'batches',
+  ...Object.fromEntries(
+    ['job', 'job-class', 'runs', 'running', 'scheduled', 'retrying'].map((page) => [page, 'job-classes']),
+  ),
 };
 
 /** @param name the name of the page */
@@ -37,8 +35,6 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
   const { viewer, here, query, now } = context;
   const link = ([page, label]: readonly [string, string]): Html =>
     html`<a href="${address(page)}" ${(UNDER[name] ?? name) === page && html` aria-current="page"`}>${label}</a>`;
-  // Unless the page could not be made and something else is shown.
-  const hasOwnSearch = name === 'search' && view.status === undefined;
   const searchBox = html`<form class="search" role="search" action="search">
     <input
       type="search"
@@ -53,9 +49,9 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
   const body = html`<body>
     <a class="skip" href="#main">Skip to the content</a>
     <header class="top">
-      <a class="brand" href="${address('')}"><img src="${assetAddress('icon.svg')}" alt="" width="22" height="22">Onqueue</a>
+      ${BRAND}
       <nav aria-label="Pages">${NAVIGATION.map(link)}</nav>
-      ${!hasOwnSearch && searchBox}
+      ${searchBox}
       <span class="viewer">
         <span id="updated" class="soft" hidden></span>
         <button type="button" class="quiet" id="pause-updates" hidden aria-pressed="false">Pause updates</button>
@@ -69,10 +65,11 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
           ${notice.undo && actionForm(notice.undo, context)}
         </div>`
       }
-      <h1>${view.title}</h1>
+      ${trailOf(view)}<h1>${view.title}</h1>
       <p id="state" role="status" class="trouble"></p>
       ${[...regionsOf(view).values()]}
     </main>
+    ${SHORTCUTS}
     <footer>
       <p>Onqueue ${VERSION}</p>
       ${storesLine(context.manager)}
@@ -82,6 +79,25 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
     <script src="${assetAddress('script.js')}" defer></script>`;
   return htmlDocument(view.title, body, head);
 }
+
+/** Empty on pages of the navigation. */
+function trailOf({ trail = [] }: View): Html | undefined {
+  if (trail.length === 0) return undefined;
+  return html`<nav class="trail" aria-label="Breadcrumb">${trail.map(([label, to]) => html`<a href="${to}"><bdi>${label}</bdi></a> / `)}</nav>`;
+}
+
+const KEYS = [
+  ['/', 'search'],
+  ['g o, g q, g j, g r, g f, g w, g s, g b', 'overview, queues, jobs, runs, failed, workers, schedules, batches'],
+  ['j, k', 'next and previous row'],
+  ['?', 'this list'],
+] as const;
+
+/** Opened by the script. Keys of one letter can be turned off, because some people press them without meaning to. */
+const SHORTCUTS = html`<dialog id="shortcuts" aria-label="Keys">
+  <dl class="facts wide">${KEYS.map(([keys, what]) => html`<div><dt class="mono">${keys}</dt><dd>${what}</dd></div>`)}</dl>
+  <form method="dialog" class="choice"><button>Close</button><button value="off" class="quiet">Turn these keys off</button></form>
+</dialog>`;
 
 const MOST = 5;
 /** In characters: a cluster has many nodes. */

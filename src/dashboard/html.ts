@@ -1,4 +1,5 @@
 /** Markup, made only by `html`, which escapes all values: no text of a job can become markup. */
+import { hash } from 'node:crypto';
 
 /** What a template may contain. `undefined` and `false` show nothing. */
 export type Shown = Html | string | number | undefined | false | readonly Shown[];
@@ -23,6 +24,17 @@ export class Html {
       return heading === '' ? tag : `${tag.slice(0, -1)} data-label="${markup(heading)}">`;
     };
     return new Html(row.text.replaceAll(/<t[dh](?:\s[^>]*)?>/g, labelled));
+  }
+
+  /** A row that forms can lead back to: its key becomes its anchor, and a field of each of them. */
+  static anchored(row: Html): Html {
+    const [opening = '', key] = /^<tr data-key="([^"]*)"/.exec(row.text) ?? [];
+    if (key === undefined || !row.text.includes('<form ')) return row;
+    const anchor = `row-${hash('sha256', key, 'base64url').slice(0, 8)}`;
+    const field = `<input type="hidden" name="row" value="${anchor}">`;
+    return new Html(
+      `${opening} id="${anchor}"${row.text.slice(opening.length).replaceAll(/<form [^>]*>/g, `$&${field}`)}`,
+    );
   }
 }
 

@@ -8,7 +8,7 @@ import { type Access, isAnswer, type Viewer } from './access/access';
 import { ACTIONS, carryOut, takeNotice } from './actions/actions';
 import { address, nameIn } from './addresses';
 import { assetNamed, barePage } from './document';
-import { formCut, formTooLarge } from './errors';
+import { formCut, formTooLarge, unanswered } from './errors';
 import { frame } from './frame';
 import { html } from './html';
 import { type Answer, forProgram, htmlAnswer, jsonAnswer, plainAnswer, redirect, withHeaders } from './http/answer';
@@ -32,7 +32,10 @@ export class Site {
   /** Never rejects. */
   async answer(request: DashboardRequest): Promise<Answer> {
     const answer = await this.#answerAnyway(request);
-    return isProgram(request) ? forProgram(answer) : answer;
+    if (isProgram(request)) return forProgram(answer);
+    return answer.trouble !== undefined && request.headers('accept')?.includes('text/html') === true
+      ? troublePage(answer, answer.trouble)
+      : answer;
   }
 
   async #answerAnyway(request: DashboardRequest): Promise<Answer> {
@@ -82,7 +85,7 @@ export class Site {
     const refusal = refusalOf(request);
     if (refusal !== undefined) return refusal;
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
-    if (action === undefined) return nothingThere(request, 'There is no such action');
+    if (action === undefined) return plainAnswer(404, 'There is no such action.');
     if (admitted.role !== 'operator') return plainAnswer(403, 'You may look at these jobs, but not change them.');
     const answer = await carryOut(name, action, request, {
       manager: this.#manager(),
@@ -100,7 +103,7 @@ export class Site {
     const isRoot = request.mountPath === undefined ? page === undefined : pathname === request.mountPath;
     // It is still encoded, as it was in the address. A name with a colon alone would be taken for a scheme.
     if (isRoot && name !== '') return redirect(`${name.includes(':') ? './' : ''}${name}/`);
-    if (page === undefined) return nothingThere(request, 'There is no such page');
+    if (page === undefined) return plainAnswer(404, 'There is no such page.');
     const manager = this.#manager();
     const context = {
       manager,
@@ -135,10 +138,15 @@ export class Site {
   }
 }
 
-/** People get a link back, programs a line of text. */
-function nothingThere(request: DashboardRequest, text: string): Answer {
-  if (request.headers('accept')?.includes('text/html') !== true) return plainAnswer(404, `${text}.`);
-  return htmlAnswer(404, barePage(text, html`<p><a href="${address('')}">Go to the overview</a></p>`));
+/** People get a way back, programs a line of text. */
+function troublePage(answer: Answer, { code, message }: NonNullable<Answer['trouble']>): Answer {
+  const title = { 403: 'Not allowed', 404: 'Nothing is here' }[answer.status] ?? 'This could not be done';
+  const told = html`<p>${message} ${code !== unanswered.code && html`<span class="soft">(${code})</span>`}</p>`;
+  const page = barePage(title, html`${told}<p><a href="${address('')}">Go to the overview</a></p>`);
+  return withHeaders(htmlAnswer(answer.status, page), {
+    ...answer.headers,
+    'content-type': 'text/html; charset=utf-8',
+  });
 }
 
 /** The page; or what is wrong, if its store cannot be reached. */

@@ -7,6 +7,8 @@ import type { Lookout } from './readings';
 
 export interface View {
   readonly title: string;
+  /** What it is part of, from the outside in: the pages above it. */
+  readonly trail?: readonly (readonly [label: string, address: string])[] | undefined;
   /** Its regions from top to bottom, by the ids of their elements. Each is sent again when it has changed. */
   readonly parts: Readonly<Record<string, Html | undefined>>;
   /** The same as data, which programs get as JSON. */

@@ -67,7 +67,7 @@ describe('the failed jobs page', () => {
 
   it('links each group to all its jobs and no others', async () => {
     const { text } = await panel.get('failed');
-    const links = [...text.matchAll(/<td class="message"[^>]*><a href="(failed\?[^"]*)"/g)].map(([, link]) =>
+    const links = [...text.matchAll(/<td class="line message"[^>]*><a href="(failed\?[^"]*)"/g)].map(([, link]) =>
       unescaped(link!),
     );
     const { groups } = await data('failed');

@@ -49,7 +49,7 @@ describe('the page of a job class', () => {
     const at = 'href="job-class?name=SendInvoice';
     for (const page of [
       '',
-      'jobs',
+      'job-classes',
       'queue?queue=mail',
       'failed',
       `job?id=${world.ids.refused}`,

@@ -45,7 +45,7 @@ describe('the overview', () => {
     expect(recent).toMatch(/Why jobs failed <span class="soft">5 jobs in the last hour/);
     expect(recent).toMatch(/<strong class="bad">2<\/strong><\/td>\s*<td class="number"[^>]*><strong>5</);
     expect(recent).toMatch(/<a href="failed\?name=\w+&amp;group=/);
-    expect(recent).toMatch(/first <time [^>]*>20 min ago/);
+    expect(recent).toMatch(/data-label="First"><time [^>]*>20 min ago/);
     expect(recent).toContain('action="retry-failed"');
 
     await clock.advance('61m');

@@ -147,8 +147,8 @@ describe('the dashboard', () => {
 
     expect([page.status, action.status, told.status]).toEqual([404, 404, 404]);
     const way = '.*<a href="\\./">Go to the overview</a>';
-    expect(await page.text()).toMatch(new RegExp(`<h1>There is no such page</h1>${way}`, 's'));
-    expect(await action.text()).toMatch(new RegExp(`<h1>There is no such action</h1>${way}`, 's'));
+    expect(await page.text()).toMatch(new RegExp(`There is no such page.${way}`, 's'));
+    expect(await action.text()).toMatch(new RegExp(`There is no such action.${way}`, 's'));
     expect(await told.json()).toEqual({ error: { code: 'E_DASHBOARD_ANSWER', message: 'There is no such page.' } });
   });
 

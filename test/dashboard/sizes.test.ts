@@ -60,7 +60,8 @@ describe('a page with very much to show', () => {
     ['search?text=SendInvoice', 'Search further'],
     ['search?text=nothing-says-this-17', 'Search further'],
     ['workers', '>20,000 jobs run<'],
-    ['jobs', '>SweepCarts<'],
+    ['job-classes', '>SweepCarts<'],
+    ['all-queues', 'more queues'],
     ['runs', 'Filter'],
     ['scheduled', 'Filter'],
   ])('is of limited size, and says that there is more: %s', async (page, more) => {

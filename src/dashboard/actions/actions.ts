@@ -81,14 +81,20 @@ export async function carryOut(
     const notice = await action.run(form, context);
     log(name, form, context, notice.text);
     if (isProgram(request)) return jsonAnswer(200, doneAs(notice));
-    return redirect(back, leaveNotice(notice, request));
+    return redirect(`${back}${anchorIn(form)}`, leaveNotice(notice, request));
   } catch (error) {
     const told = error instanceof OnqueueError ? `${error.message} (${error.code})` : errorMessage(error);
     const notice: Notice = { text: redact(told) };
     log(name, form, context, `failed: ${notice.text}`);
     if (isProgram(request)) return failure(error);
-    return redirect(back, leaveNotice(notice, request));
+    return redirect(`${back}${anchorIn(form)}`, leaveNotice(notice, request));
   }
+}
+
+/** The row that was acted on, as its form says. */
+function anchorIn(form: URLSearchParams): string {
+  const row = form.get('row') ?? '';
+  return /^row-[\w-]{8}$/.test(row) ? `#${row}` : '';
 }
 
 /** What a notice says, for programs. */
@@ -123,7 +129,7 @@ function questionPage(
     html`${text}
       <form method="post" action="${name}">
         ${fields}${hiddenFields({ back, confirmed: 'yes' })}${asked}
-        <p class="choice"><button class="danger">${button}</button> <a href="${back}" autofocus>Go back</a></p>
+        <p class="choice"><button class="danger">${button}</button> <a href="${back}${anchorIn(form)}" autofocus>Go back</a></p>
       </form>`,
   );
 }

@@ -166,6 +166,70 @@
     point(target, (at < 0 ? target.querySelectorAll('tbody tr').length : at) + step);
   });
 
+  // A stretch that is drawn over a chart becomes the time that the page shows.
+  let drawnFrom;
+  const momentAt = (plot, clientX) => {
+    const rows = [...plot.closest('.chart').querySelectorAll('tbody tr')].map((row) => Number(row.dataset.key));
+    const { left, width } = plot.getBoundingClientRect();
+    const step = rows[1] - rows[0];
+    const place = Math.max(0, Math.min((clientX - left) / width, 1)) * rows.length;
+    return rows[0] + Math.round(place) * step;
+  };
+  document.addEventListener('pointerdown', ({ target, clientX, button: pressed }) => {
+    const plot = pressed === 0 && document.querySelector('.ranges') && target.closest?.('.plot');
+    drawnFrom = plot ? { plot, at: momentAt(plot, clientX), clientX } : undefined;
+  });
+  document.addEventListener('pointerup', ({ clientX }) => {
+    if (!drawnFrom || Math.abs(clientX - drawnFrom.clientX) < 12) return;
+    const [from, to] = [drawnFrom.at, momentAt(drawnFrom.plot, clientX)].toSorted((a, b) => a - b);
+    if (!(from < to)) return;
+    const query = new URLSearchParams(location.search);
+    query.delete('within');
+    query.set('from', new Date(from).toISOString());
+    query.set('to', new Date(to).toISOString());
+    location.search = query;
+  });
+
+  const dialog = document.getElementById('shortcuts');
+  const OFF = 'onqueue-keys-off';
+  const PLACES = {
+    o: './',
+    q: 'all-queues',
+    j: 'job-classes',
+    r: 'runs',
+    f: 'failed',
+    w: 'workers',
+    s: 'schedules',
+    b: 'batches',
+  };
+  let isGoing = false;
+  const nextRow = (step) => {
+    const rows = [...main.querySelectorAll('tbody tr')].filter((row) => row.offsetParent && row.querySelector('a'));
+    const at = rows.indexOf(document.activeElement?.closest('tr'));
+    rows[Math.max(0, Math.min(at + step, rows.length - 1))]?.querySelector('a').focus();
+  };
+  document.addEventListener('keydown', (event) => {
+    const { target, key, ctrlKey, metaKey, altKey } = event;
+    if (!dialog || ctrlKey || metaKey || altKey || dialog.open || target.closest('input, select, textarea')) return;
+    if (key !== '?' && localStorage.getItem(OFF)) return;
+    const place = isGoing && PLACES[key];
+    isGoing = key === 'g';
+    if (place) location.href = place;
+    else if (key === '/') document.querySelector('[type=search]').focus();
+    else if (key === '?') {
+      localStorage.removeItem(OFF);
+      dialog.showModal();
+    } else if (key === 'j' || key === 'k') nextRow(key === 'j' ? 1 : -1);
+    else return;
+    event.preventDefault();
+  });
+  dialog?.addEventListener('close', () => {
+    if (dialog.returnValue === 'off') localStorage.setItem(OFF, '1');
+    dialog.returnValue = '';
+  });
+  // The browser has gone to the row that was acted on, and takes the focus from what was done.
+  addEventListener('load', () => setTimeout(() => document.querySelector('.notice')?.focus({ preventScroll: true })));
+
   document.addEventListener('change', ({ target }) => {
     if (target.matches('[data-all]'))
       for (const box of target.closest('table').querySelectorAll('tbody input[type=checkbox]'))

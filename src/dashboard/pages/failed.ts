@@ -4,7 +4,7 @@ import { address } from '../addresses';
 import { type ErrorGroup, errorGroups, type FailedLook, groupButtons, lookAtFailed, queuesOfGroup } from '../failures';
 import { html, type Html } from '../html';
 import { groupPart, groupStory } from './failure-group';
-import { classLink, failureButtons, hiddenFields, jobLink, queueLink } from '../parts/links';
+import { actionMenu, classLink, failureButtons, hiddenFields, jobLink, queueLink } from '../parts/links';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { counted, errorLine, moment, numberText } from '../parts/text';
 import { placeOf, ticks } from '../parts/ticks';
@@ -36,7 +36,8 @@ export const failed: Page = async (context) => {
   const [only] = choice.group !== undefined && groups.length === 1 ? groups : [];
   const story = only && (await groupStory(only, context));
   return {
-    title: 'Failed jobs',
+    title: only === undefined ? 'Failed jobs' : only.name,
+    trail: only && [['Failed jobs', address('failed')]],
     parts: {
       'failed-choice': choiceForm(choice),
       'failed-groups': groupTable(groups, found, context, only && groupPart(only, story!, context)),
@@ -97,7 +98,7 @@ function groupTable(groups: readonly ErrorGroup[], found: Found, context: PageCo
     only ??
     table({
       caption: 'By error',
-      columns: [numberColumn('Jobs'), 'Job', 'Error', 'Failed', ACTIONS],
+      columns: [numberColumn('Jobs'), 'Job', 'Error', 'Last', 'First', ACTIONS],
       rows: groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, choice, context)),
     });
   return html`${away}<div class="with-actions"><p>${sumOf(found)}</p>
@@ -130,12 +131,12 @@ function further({ choice, look, from }: Found): Html | undefined {
 
 function groupRow(group: ErrorGroup, choice: FailedChoice, context: PageContext): Html {
   const { name, error, count, newest, oldest } = group;
-  const since = moment(newest.failedAt, context.now);
+  const { now } = context;
   return html`<tr data-key="${JSON.stringify([name, error])}"><td class="number"><strong>${numberText(count)}</strong></td>
-<th scope="row">${classLink(newest)}<br><span class="soft">${queuesOfGroup(group)}</span></th>
-<td class="message"><a href="${address('failed', { ...choice, name, group: error })}"><bdi>${errorLine(newest.exception)}</bdi></a></td>
-<td class="when">${count === 1 ? since : html`${since}<br><span class="soft">first ${moment(oldest.failedAt, context.now)}</span>`}</td>
-<td class="actions">${groupButtons(group, choice, context)}</td></tr>`;
+<th scope="row">${classLink(newest)} <span class="soft">in ${queuesOfGroup(group)}</span></th>
+<td class="line message"><a href="${address('failed', { ...choice, name, group: error })}"><bdi>${errorLine(newest.exception)}</bdi></a></td>
+<td class="when">${moment(newest.failedAt, now)}</td><td class="when">${count > 1 && moment(oldest.failedAt, now)}</td>
+<td class="actions">${actionMenu(groupButtons(group, choice, context), `${name}: ${error}`)}</td></tr>`;
 }
 
 function jobList(found: Found, context: PageContext): Html {

@@ -52,12 +52,13 @@ export const jobClass: Page = async (context) => {
   if (!isKnown) return unknownClass(name, connection);
   return {
     title: name,
+    trail: [['Jobs', address('job-classes')]],
     parts: {
       now: html`${placeOf(name, connection, definition, context)}${figures && numbersOf(figures.total, count, name)}${comparison(figures?.total, before)}`,
       charts: figures && chartsOf(figures, { name, connection }, period, beginnings(workers)),
       failures: failuresOf(groups, look.isCut, context),
       runs: runsOf(runs, { name, connection }, context),
-      queues: jobTable(connection, figures?.jobs ?? [], period.text),
+      queues: jobTable(connection, figures?.jobs ?? [], period.text, context),
       schedules: schedulesPart(sent, context),
       options: definition && optionsOf(definition, context),
     },
@@ -88,7 +89,7 @@ function unknownClass(name: string, connection: string) {
     status: 404,
     parts: {
       unknown: html`<p class="empty">No class <bdi>${name}</bdi> is declared here, and nothing is known of such jobs on <bdi>${connection}</bdi>.
-<a href="${address('jobs')}">All classes</a>, or <a href="${address('search', { text: name })}">search for it</a>.</p>`,
+<a href="${address('job-classes')}">All classes</a>, or <a href="${address('search', { text: name })}">search for it</a>.</p>`,
     },
     data: { name, connection },
   };

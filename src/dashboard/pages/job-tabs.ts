@@ -3,7 +3,7 @@ import { address, type Query } from '../addresses';
 import { html, type Html } from '../html';
 
 const LISTS = {
-  jobs: 'Classes',
+  'job-classes': 'Classes',
   running: 'Running',
   scheduled: 'Scheduled',
   retrying: 'Retrying',

@@ -1,4 +1,6 @@
 /** Everything about one job. */
+import type { FoundJob } from '../../operations/found-job';
+import { address } from '../addresses';
 import { html } from '../html';
 import { dataPart, resultPart } from '../job/data';
 import { eventsOf, eventTable, timeline } from '../job/events';
@@ -6,7 +8,16 @@ import { batchOf, linksOf, linksPart } from '../job/links';
 import { optionsPart } from '../job/options';
 import { linesPart, statePart, stepsPart } from '../job/state';
 import { readStory } from '../job/story';
-import type { Page } from '../view';
+import type { Page, View } from '../view';
+
+/** Its queue and its class. */
+function trailOf({ connection, queue, name }: FoundJob): View['trail'] {
+  return [
+    ['Jobs', address('job-classes')],
+    ...(queue === undefined ? [] : [[queue, address('queue', { connection, queue })] as const]),
+    ...(name === undefined ? [] : [[name, address('job-class', { connection, name })] as const]),
+  ];
+}
 
 export const job: Page = async (context) => {
   const story = await readStory(context);
@@ -16,6 +27,7 @@ export const job: Page = async (context) => {
   const hasRun = events.some(({ kind }) => kind !== 'waits');
   return {
     title: found.name ?? 'Job',
+    trail: trailOf(found),
     parts: {
       'job-state': statePart(story, context),
       'job-steps': stepsPart(found, context),

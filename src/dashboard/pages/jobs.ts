@@ -20,7 +20,7 @@ export const jobs: Page = async (context) => {
   const declared = manager.registry.all().map(({ name }) => name);
   const others = declared.filter((name) => !seen.has(name) && !name.startsWith(BUILT_IN)).toSorted();
   const lists = all.map(({ connection, found, trouble }): [string, Html | undefined] => {
-    const shown = jobTable(connection, found?.jobs ?? [], period.text, MOST);
+    const shown = jobTable(connection, found?.jobs ?? [], period.text, context, MOST);
     const heading = names.length > 1 && html`<h2><bdi>${connection}</bdi></h2>`;
     if (trouble !== undefined) return [`classes-${connection}`, html`${heading}<p class="trouble">${trouble}</p>`];
     return [`classes-${connection}`, shown && html`${heading}${shown}`];
@@ -28,7 +28,7 @@ export const jobs: Page = async (context) => {
   return {
     title: 'Jobs',
     parts: {
-      tabs: html`${jobTabs('jobs')}${rangeLinks('jobs', {}, period)}`,
+      tabs: html`${jobTabs('job-classes')}${rangeLinks('job-classes', {}, period)}`,
       ...Object.fromEntries(lists),
       'other-classes': otherClasses(others, period.text, seen.size === 0),
     },

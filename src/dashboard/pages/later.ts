@@ -48,7 +48,7 @@ const later =
         choice: choiceForm(which, choice, { name: 'Job', queue: 'Queue', text: 'Data have' }),
         jobs: html`${troubles.map((text) => html`<p class="trouble">${text}</p>`)}${jobTable(which, shown, found.length, errors, context)}${
           total > jobs.length &&
-          html`<p class="soft">Searched ${numberText(jobs.length)} of ${counted(total, 'delayed job')}, the next ones of each queue. The page of <a href="${address('')}">each queue</a> lists all.</p>`
+          html`<p class="soft">Searched ${numberText(jobs.length)} of ${counted(total, 'delayed job')}, the next ones of each queue. The page of <a href="${address('all-queues')}">each queue</a> lists all.</p>`
         }`,
       },
       data: { jobs: shown.map((job, place) => ({ ...job, error: errors[place] })), looked: jobs.length, total },

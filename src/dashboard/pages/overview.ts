@@ -7,7 +7,8 @@ import { address } from '../addresses';
 import { type Finding, findingsIn, hasLateJobs, isNeglected, scheduleFindings, wellText } from '../health';
 import { html, type Html } from '../html';
 import { chartFigure } from '../parts/chart';
-import { beginnings, figuresOf, jobTable, rateCharts, withoutSpans } from '../parts/figures';
+import { beginnings, figuresOf, rateCharts, withoutSpans } from '../parts/figures';
+import { queueTables, type SeenQueues } from '../parts/queue-table';
 import { type Period, periodIn, rangeLinks } from '../parts/period';
 import { actionForm, pausedBadge, queueLink } from '../parts/links';
 import { ACTIONS, keyNumbers, numberColumn, table } from '../parts/table';
@@ -21,8 +22,6 @@ const MOST_FINDINGS = 8;
 
 /** How many of the next schedules are shown. */
 const COMING = 5;
-
-type SeenQueues = Seen<{ readonly snapshot: Snapshot; readonly figures: Figures | undefined }>;
 
 export const overview: Page = async (context) => {
   const { manager, query } = context;
@@ -45,13 +44,7 @@ export const overview: Page = async (context) => {
       failures: failureList(failures, context),
       numbers: numbersOf(snapshots),
       rate: rateOf(all, snapshots, period),
-      ...Object.fromEntries(all.map((seen, place) => [`queues-${place}`, queuesOf(seen, context)])),
-      ...Object.fromEntries(
-        all.map(({ connection, found }, place) => [
-          `jobs-${place}`,
-          jobTable(connection, found?.figures?.jobs ?? [], period.text),
-        ]),
-      ),
+      ...queueTables(all, context),
       coming: comingList(schedules, context),
     },
     data: all.map(({ connection, found, trouble }) => ({
@@ -116,36 +109,6 @@ function rateOf(all: readonly SeenQueues[], snapshots: readonly Snapshot[], peri
     figures.map(({ total }) => total.spans),
   );
   return html`${rangeLinks('', {}, period)}<div class="charts">${charts.map((chart) => chartFigure({ ...chart, marks }))}</div>`;
-}
-
-function queuesOf({ connection, found, trouble }: SeenQueues, context: PageContext): Html {
-  if (found === undefined) return html`<h2><bdi>${connection}</bdi></h2><p class="trouble">${trouble}</p>`;
-  const { queues, otherQueues, isExact } = found.snapshot;
-  const numbers = ['Ready', 'Delayed', 'Running', 'Failed', 'Oldest waits', 'A minute'];
-  const shown = table({
-    caption: html`Queues of <bdi>${connection}</bdi>${!isExact && html` <span class="soft">estimated: the store may be minutes behind</span>`}`,
-    columns: ['Queue', ...numbers.map((label) => numberColumn(label)), ACTIONS],
-    rows: queues.map((queue) => queueRow(connection, queue, context)),
-  });
-  return html`${shown}${otherQueues > 0 && html`<p class="soft">${counted(otherQueues, 'more queue')}: use onqueue monitor with their names to see them.</p>`}`;
-}
-
-function queueRow(connection: string, row: QueueSnapshot, context: PageContext): Html {
-  const { queue, ready, delayed, running, failed, failures = 0, oldestWait, rate, isPaused, limit } = row;
-  const button = {
-    ...(isPaused ? { action: 'resume-queue', label: 'Resume' } : { action: 'pause-queue', label: 'Pause' }),
-    fields: { connection, queue },
-    subject: queue,
-  };
-  const link = (state: string, count: number): Html | string =>
-    count === 0
-      ? html`<span class="soft">0</span>`
-      : html`<a href="${address('queue', { connection, queue, state })}">${numberText(count)}</a>`;
-  return html`<tr data-key="${queue}"><th scope="row">${queueLink({ connection, queue })}${isPaused && html` ${pausedBadge(row, context)}`}${limit !== undefined && html` <span class="badge">at most ${numberText(limit)}</span>`}</th>
-<td class="number">${link('ready', ready)}</td><td class="number">${link('delayed', delayed)}</td><td class="number">${link('running', running)}</td>
-<td class="number">${failed !== undefined && link('failed', failed)}${failures > 0 && html`<br><span class="bad" title="Failures in the last five minutes, including jobs that were retried since">${numberText(failures)} in 5 min</span>`}</td>
-<td class="number"><span class="${hasLateJobs(row) ? 'warn' : ''}">${secondsText(oldestWait)}</span></td>
-<td class="number">${rate !== undefined && numberText(tenths(rate))}</td><td class="actions">${actionForm(button, context)}</td></tr>`;
 }
 
 function comingList(schedules: readonly ScheduleListing[], { now }: PageContext): Html | undefined {

@@ -9,23 +9,26 @@ import { jobs } from './jobs';
 import { retrying, scheduled } from './later';
 import { overview } from './overview';
 import { queue } from './queue';
+import { queues } from './queues';
 import { running } from './running';
 import { runs } from './runs';
 import { schedules } from './schedules';
 import { search } from './search';
 import { workers } from './workers';
 
+/** None is called `jobs` or `queues`: people mount the dashboard there, and the slash after that may be missing. */
 export const PAGES: Readonly<Record<string, Page>> = {
   '': overview,
   failed,
   job,
-  jobs,
+  'job-classes': jobs,
   'job-class': jobClass,
   runs,
   running,
   scheduled,
   retrying,
   queue,
+  'all-queues': queues,
   workers,
   schedules,
   batches,

@@ -50,12 +50,13 @@ export const queue: Page = async (context) => {
   const [known] = figures?.queues ?? [];
   return {
     title: queue,
+    trail: [['Queues', address('all-queues')]],
     parts: {
       now: html`${findings.map(({ tone, text }) => html`<p class="finding ${tone}">${text}</p>`)}${nowOf(now!, place, context)}`,
       charts: known && chartsOf(known, place, period, beginnings(workers)),
       lanes: lanes && laneList(lanes, place, query.get('lane'), context),
       jobs: jobList(page, now!, place, runsOf(workers ?? []), context),
-      classes: jobTable(connection, figures?.jobs ?? [], period.text),
+      classes: jobTable(connection, figures?.jobs ?? [], period.text, context),
     },
     data: {
       ...now,

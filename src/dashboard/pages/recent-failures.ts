@@ -52,7 +52,8 @@ export function failureTable(caption: Html, groups: readonly ErrorGroup[], conte
       'Job',
       'Error',
       html`<th scope="col"><span class="unseen">Within the hour</span></th>`,
-      'Failed',
+      'Last',
+      'First',
       ACTIONS,
     ],
     rows: groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, context)),
@@ -68,13 +69,12 @@ function groupRow(group: ErrorGroup, context: PageContext): Html {
   // A job may have failed in this very moment, or later by another clock.
   for (const at of moments.filter((each) => each >= now - LONGEST_AGO))
     bars[Math.max(BARS - 1 - Math.max(Math.floor((now - at) / RECENT), 0), 0)]! += 1;
-  const since = moment(newest.failedAt, now);
   const [retry] = groupButtons(group, {}, context);
   return html`<tr data-key="${JSON.stringify([name, error])}"><td class="number">${lately > 0 ? html`<strong class="bad">${numberText(lately)}</strong>` : html`<span class="soft">0</span>`}</td>
 <td class="number"><strong>${numberText(count)}</strong></td>
-<th scope="row">${classLink(newest)}<br><span class="soft">${queuesOfGroup(group)}</span></th>
-<td class="message"><a href="${address('failed', { name, group: error })}"><bdi>${errorLine(newest.exception)}</bdi></a></td>
+<th scope="row">${classLink(newest)} <span class="soft">in ${queuesOfGroup(group)}</span></th>
+<td class="line message"><a href="${address('failed', { name, group: error })}"><bdi>${errorLine(newest.exception)}</bdi></a></td>
 <td>${sparkline(bars, 'bad')}</td>
-<td class="when">${since}${count > 1 && html`<br><span class="soft">first ${moment(oldest.failedAt, now)}</span>`}</td>
+<td class="when">${moment(newest.failedAt, now)}</td><td class="when">${count > 1 && moment(oldest.failedAt, now)}</td>
 <td class="actions">${retry}</td></tr>`;
 }

@@ -84,7 +84,7 @@ function searchForm(wanted: Wanted, watched: readonly string[], seen: readonly S
   const { text, connection, queue, state } = wanted;
   const queues = [...new Set(seen.flatMap((snapshot) => snapshot.queues.map((one) => one.queue)))].toSorted();
   const others = seen.reduce((sum, { otherQueues }) => sum + otherQueues, 0);
-  return html`<form action="search" class="filter" role="search">
+  return html`<form action="search" class="filter" role="search" aria-label="In these jobs">
     <label>Text <input type="search" name="text" value="${text}" maxlength="${LONGEST_TEXT}"${text === '' && html` autofocus`} /></label>
     ${(watched.length > 1 || connection !== undefined) && choice('Connection', watched, connection)}
     ${others > 0 ? queueField(queue, queues) : choice('Queue', queues, queue)} ${choice('State', JOB_STATES, state)}

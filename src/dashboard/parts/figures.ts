@@ -9,7 +9,7 @@ import type { PageContext } from '../view';
 import type { Chart } from './chart';
 import { classLink, queueLink } from './links';
 import type { Period } from './period';
-import { numberColumn, table } from './table';
+import { sortable, table } from './table';
 import { numberText, secondsText } from './text';
 
 /** Undefined if the connection has no figures. */
@@ -81,30 +81,36 @@ export function beginnings(workers: readonly RunningWorker[] | undefined): Chart
 /** How many classes are shown. */
 const MOST = 15;
 
-/** The classes that took the most time come first. @param most how many are shown */
+/** The classes that took the most time come first, unless a column is chosen. @param most how many are shown */
 export function jobTable(
   connection: string,
   jobs: readonly JobFigures[],
   period: string,
+  context: PageContext,
   most = MOST,
 ): Html | undefined {
   if (jobs.length === 0) return undefined;
   const timeOf = ({ run }: RunFigures): number => (run === undefined ? 0 : run.count * run.mean);
-  const shown = jobs.toSorted((a, b) => timeOf(b) - timeOf(a)).slice(0, most);
+  const { headings, order } = sortable<JobFigures>(
+    {
+      job: ['Job', undefined],
+      completed: ['Completed', ({ completed }) => completed],
+      failed: ['Failed', ({ failed }) => failed],
+      released: ['Released', ({ released }) => released],
+      p50: ['p50', ({ run }) => run?.p50 ?? 0],
+      p95: ['p95', ({ run }) => run?.p95 ?? 0],
+      wait: ['Wait p95', ({ wait }) => wait?.p95 ?? 0],
+    },
+    context,
+  );
+  const shown = order(jobs.toSorted((a, b) => timeOf(b) - timeOf(a))).slice(0, most);
   const row = ({ queue, job, completed, failed, released, run, wait }: JobFigures): Html =>
-    html`<tr data-key="${`${queue} ${job}`}"><th scope="row">${classLink({ connection, name: job })}</th><td>${queueLink({ connection, queue })}</td>
+    html`<tr data-key="${`${queue} ${job}`}"><th scope="row">${classLink({ connection, name: job })} <span class="soft">in ${queueLink({ connection, queue })}</span></th>
 <td class="number">${numberText(completed)}</td><td class="number">${failed > 0 ? html`<a class="bad" href="${address('failed', { connection, queue, name: job })}">${numberText(failed)}</a>` : '0'}</td><td class="number">${numberText(released)}</td>
 <td class="number">${secondsText(run?.p50)}</td><td class="number">${secondsText(run?.p95)}</td><td class="number">${secondsText(wait?.p95)}</td></tr>`;
   return table({
-    caption: html`Classes <span class="soft">${period}, most time first${jobs.length > most && `, ${most} of ${jobs.length}`}</span>`,
-    columns: [
-      'Job',
-      'Queue',
-      ...['Completed', 'Failed', 'Released'].map((label) => numberColumn(label)),
-      numberColumn('p50', 'Half of them took no longer'),
-      numberColumn('p95', '95 of 100 took no longer'),
-      numberColumn('Wait p95', '95 of 100 waited no longer'),
-    ],
+    caption: html`Classes <span class="soft">${period}, p95: 95 of 100 took no longer${jobs.length > most && `; ${most} of ${jobs.length}`}</span>`,
+    columns: headings,
     rows: shown.map(row),
   });
 }

@@ -1,5 +1,7 @@
 /** Tables, lists of facts, and the few numbers that matter most. */
+import { address } from '../addresses';
 import { html, Html, type Shown } from '../html';
+import type { PageContext } from '../view';
 import { numberText } from './text';
 
 interface Table {
@@ -17,18 +19,40 @@ export function table({ caption, isCaptionUnseen, columns, rows }: Table): Html 
   const headings = columns.filter((column) => column !== undefined && column !== false).map(headingText);
   return html`<table><caption${isCaptionUnseen === true && html` class="unseen"`}>${caption}</caption>
 <thead><tr>${columns.map(heading)}</tr></thead>
-<tbody>${rows.map((row) => Html.withHeadings(row, headings))}</tbody></table>`;
+<tbody>${rows.map((row) => Html.anchored(Html.withHeadings(row, headings)))}</tbody></table>`;
 }
 
 /** Empty if it is more than a text. */
 function headingText(column: Shown): string {
-  if (column instanceof Html) return /^<th[^>]*>([^<&]+)<\/th>$/.exec(column.text)?.[1] ?? '';
+  if (column instanceof Html) return /^<th[^>]*>(?:<a [^>]*>)?([^<&]+)(?:<\/a>)?<\/th>$/.exec(column.text)?.[1] ?? '';
   return typeof column === 'string' ? column : '';
 }
 
 /** @param title what the numbers mean */
 export function numberColumn(label: string, title?: string): Html {
   return html`<th scope="col" class="number"${title !== undefined && html` title="${title}"`}>${label}</th>`;
+}
+
+/** A heading, and by what its column is sorted, the most first. Undefined: as the rows come. */
+type SortedColumn<Row> = readonly [label: string, value: ((row: Row) => number) | undefined];
+
+/** Columns that a link sorts, so that it works without scripts; the first one is the order in which the rows come. */
+export function sortable<Row>(columns: Readonly<Record<string, SortedColumn<Row>>>, { query, here }: PageContext) {
+  const [usual = ''] = Object.keys(columns);
+  const asked = query.get('sort') ?? usual;
+  const by = Object.hasOwn(columns, asked) ? asked : usual;
+  const [page = ''] = here.split('?', 1);
+  const heading = ([key, [label, value]]: readonly [string, SortedColumn<Row>]): Html => {
+    const to = address(page === './' ? '' : page, { ...Object.fromEntries(query), sort: key });
+    const order = value === undefined ? 'ascending' : 'descending';
+    return html`<th scope="col"${value !== undefined && html` class="number"`}${key === by && html` aria-sort="${order}"`}><a href="${to}">${label}</a></th>`;
+  };
+  const value = columns[by]?.[1];
+  return {
+    headings: Object.entries(columns).map(heading),
+    order: (rows: readonly Row[]): readonly Row[] =>
+      value === undefined ? rows : rows.toSorted((a, b) => value(b) - value(a)),
+  };
 }
 
 /** The column of buttons. */

@@ -17,8 +17,8 @@ interface TickedAction {
 export function ticks(actions: readonly TickedAction[], { viewer, here }: PageContext) {
   if (viewer.role !== 'operator' || actions.length === 0)
     return { buttons: undefined, heading: undefined, box: () => undefined };
-  const button = ({ action, label, isDangerous }: TickedAction): Html =>
-    html`<button formaction="${action}"${isDangerous === true && html` class="danger"`}>${label} ticked</button>`;
+  const button = ({ action, label, isDangerous }: TickedAction, place: number): Html =>
+    html`<button${place > 0 && html` formaction="${action}"`}${isDangerous === true && html` class="danger"`}>${label} ticked</button>`;
   return {
     buttons: html`<form method="post" action="${actions[0]!.action}" id="${FORM}" class="choice">${hiddenFields({ back: here })}${actions.map(button)}</form>`,
     heading: html`<td><input type="checkbox" data-all aria-label="Tick all"></td>`,

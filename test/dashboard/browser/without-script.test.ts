@@ -4,6 +4,7 @@ import { ACTIONS } from '../../../src/dashboard/actions/actions';
 import { type Browser, startBrowser } from '../../support/browser';
 import { type Served, served } from '../kit/served';
 import { pushInLanes } from '../kit/laned-jobs';
+import { SweepCarts } from '../kit/shop-jobs';
 import { openWorld, QUEUES, type World } from '../kit/world';
 
 let world: World;
@@ -15,6 +16,7 @@ beforeAll(async () => {
   [world, browser] = await Promise.all([openWorld(), startBrowser()]);
   await pushInLanes(world.manager, 'tenants', { 'tenant-7': 3, 'tenant-8': 1 });
   await world.manager.connection().lane('tenants', 'tenant-8').pause();
+  await world.manager.schedules.put('sweep:7', { cron: '0 8 * * *' }, new SweepCarts());
   panel = await served(world.manager);
   ({ page } = await browser.open(panel.address, { javaScriptEnabled: false }));
 });
@@ -54,6 +56,8 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     answer: '2h',
     told: 'waits until the new moment',
   },
+  'promote-jobs': { at: `${queue('mail')}&state=delayed`, told: '1 job is ready' },
+  'cancel-jobs': { at: queue('mail'), asks: true, told: '1 job is cancelled' },
   'cancel-job': { at: queue('mail'), asks: true, told: 'is cancelled' },
   'retry-job': { at: job('refused'), told: 'goes back to its queue' },
   'restart-job': { at: job('markup'), asks: true, told: 'goes back to its queue' },
@@ -63,6 +67,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
   'retry-failed': { at: 'failed?queue=media', asks: true, told: 'go back to their queues' },
   'forget-failed': { at: 'failed?queue=sync', asks: true, told: 'are forgotten' },
   'run-schedule': { at: 'schedules', asks: true, told: 'was sent' },
+  'remove-schedule': { at: 'schedules', asks: true, told: 'sweep:7 is removed' },
   'pause-schedule': { at: 'schedules', told: 'is paused', undone: 'is resumed' },
   'resume-schedule': { at: 'schedules', told: 'weekly-report is resumed', undone: 'weekly-report is paused' },
 };
@@ -73,14 +78,18 @@ describe('the dashboard without scripts', () => {
     const address = panel.address + (typeof at === 'string' ? at : at(world));
     await page.goto(address);
 
-    await page.locator(`form[action="${action}"] button`).first().click();
+    if (action.endsWith('-jobs')) await page.locator('tbody input[type=checkbox]').first().check();
+    const button = page.locator(`form[action="${action}"] button`).first();
+    if (!(await button.isVisible())) await page.locator('.menu summary').first().click();
+    await button.click();
     expect(await page.locator('h1', { hasText: '?' }).count()).toBe(asks ? 1 : 0);
     if (answer !== undefined) await page.locator('main input:not([type=hidden])').fill(answer);
     if (asks) await page.locator('.danger').click();
 
     const notice = page.locator('.notice');
     expect(await notice.textContent()).toContain(told);
-    expect(page.url()).toBe(address);
+    // Followed by the row that was acted on.
+    expect(page.url().replace(/#row-[\w-]{8}$/, '')).toBe(address);
     expect(await notice.locator('button').count()).toBe(undone === undefined ? 0 : 1);
     if (undone === undefined) return;
     await notice.locator('button').click();

@@ -25,6 +25,8 @@ describe('with all jobs of a shop', () => {
       queue: ['mail', 'payments', 'accounts', QUEUES.strange].flatMap((queue) =>
         ['ready', 'delayed', 'running', 'failed'].map((state) => ({ connection, queue, state })),
       ),
+      'job-class': ['ChargeCard', 'CreateAccount', 'NotifyTeam'].map((name) => ({ name })),
+      failed: [{}, { name: 'ChargeCard', group: 'CardDeclined: The bank declined order' }],
       search: ['noor', 'declined', 'late', 'password', 'tok_', 'authorization'].map((text) => ({ text })),
     };
     return Object.keys(PAGES).flatMap((page) =>
