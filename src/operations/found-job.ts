@@ -79,8 +79,11 @@ type Detail = Exclude<keyof ListedJob, keyof Told | 'state' | 'name' | 'queue'>;
  * No job with this id waits, runs or has failed: it has ended without a record, was cleared or forgotten, or was never sent to
  * this connection.
  */
-interface UnknownJob extends Told, Untold<Detail | 'name' | 'queue' | 'completedAt'> {
+interface UnknownJob extends Told, Untold<Detail | 'completedAt'> {
   readonly state: 'unknown';
+  /** As its history says. Undefined if none is kept. */
+  readonly name?: string | undefined;
+  readonly queue?: string | undefined;
   /** False if its store has so many jobs that not all were searched, so that it may be among the others. */
   readonly isSure: boolean;
 }
@@ -131,7 +134,7 @@ export async function foundJob(
       ? await listedJob(connection, application, waiting, isRevealed)
       : await failedJob(connection, application, id, queue, isRevealed);
   const records = id.length > LONGEST_ID ? undefined : application.operationsOf(connection)?.records;
-  const { told, completed } = await keptIn(records, name, id);
+  const { told, completed, was } = await keptIn(records, name, id);
   if (found !== undefined) return { ...found, id, isSure: true, ...told };
   const meant = (end: End | undefined): End | undefined =>
     queue === undefined || end?.queue === queue ? end : undefined;
@@ -140,7 +143,7 @@ export async function foundJob(
   if (end !== undefined)
     return { ...end, createdAt: createdAt(id), id, connection: name, state: 'completed', isSure: true, ...told };
   if (connection.queues.find === undefined) throw new CapabilityError(name, connection.driver, 'find');
-  return { id, connection: name, state: 'unknown', isSure: waiting !== 'unseen', ...told };
+  return { ...was, id, connection: name, state: 'unknown', isSure: waiting !== 'unseen', ...told };
 }
 
 /** What is kept of the end of a completed job. */
@@ -155,6 +158,8 @@ async function givenIn(records: RecordStore | undefined, connection: string, id:
 interface Kept {
   readonly told: Pick<FoundJob, 'history' | 'progress' | 'steps' | 'lines'>;
   readonly completed?: End | undefined;
+  /** What its history says that it was. */
+  readonly was?: Pick<JobHistory, 'name' | 'queue'> | undefined;
 }
 
 async function keptIn(records: RecordStore | undefined, connection: string, id: string): Promise<Kept> {
@@ -173,7 +178,8 @@ async function keptIn(records: RecordStore | undefined, connection: string, id: 
     .map((read) => (read?.connection === connection ? read : undefined));
   const attempts = [...(history?.attempts ?? []), ...(completed?.attempts ?? [])].map(attemptOf);
   const told = { history: attempts, progress: readProgress(progress), steps, lines: readLines(lines) };
-  return { told, completed: completed && endOf(completed) };
+  const was = history && { name: history.name, queue: history.queue };
+  return { told, completed: completed && endOf(completed), was };
 }
 
 function endOf({ name, queue, attempts }: JobHistory): End {

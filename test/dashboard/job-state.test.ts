@@ -63,5 +63,8 @@ describe('the advice on the page of a job', () => {
 
     expect(text).toMatch(/It was cancelled[^]*It does not run again, and its data are gone/);
     expect(text).not.toContain('<h2>Data');
+    const { text: page } = await panel.get(`job?id=${id}`);
+    expect(page).toContain('<h1>NotifyTeam</h1>');
+    expect(page).toMatch(/<dt>Queue<\/dt><dd><a [^>]*><bdi>default<\/bdi>/);
   });
 });

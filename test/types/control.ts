@@ -110,7 +110,7 @@ export function narrowed(job: FoundJob): string | undefined {
     return `${job.name}: ${job.error} at ${job.failedAt.toISOString()}, ${job.attempts.toFixed()}`;
   if (job.state === 'completed') return `${job.name} on ${job.queue} at ${job.completedAt?.toISOString()}`;
   if (job.state !== 'unknown') return `${job.name} on ${job.queue} at ${job.at?.toISOString()}`;
-  const { name, queue, isSure }: { name?: undefined; queue?: undefined; isSure: boolean } = job;
+  const { name, queue, isSure }: { name?: string | undefined; queue?: string | undefined; isSure: boolean } = job;
   return isSure ? name : queue;
 }
 export const attempts = ({ history }: FoundJob): readonly string[] =>

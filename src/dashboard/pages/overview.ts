@@ -57,8 +57,10 @@ export const overview: Page = async (context) => {
 };
 
 function healthOf(findings: readonly Finding[], all: readonly SeenQueues[], snapshots: readonly Snapshot[]): Html {
-  const away = all.flatMap(({ trouble }) =>
-    trouble === undefined ? [] : [{ tone: 'bad' as const, text: html`${trouble}` }],
+  const away = all.flatMap(({ connection, trouble }) =>
+    trouble === undefined
+      ? []
+      : [{ tone: 'bad' as const, text: html`<strong><bdi>${connection}</bdi></strong>: ${trouble}` }],
   );
   const told = [...away, ...findings];
   if (told.length === 0)

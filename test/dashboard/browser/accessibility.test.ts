@@ -133,7 +133,7 @@ it('everybody can use the question and the notice of an action', async () => {
   await page.setViewportSize({ width: 1280, height: 800 });
   await page.goto(panel.address + queue('mail'));
 
-  await page.getByRole('button', { name: 'Cancel' }).first().click();
+  await page.locator('form[action="cancel-job"] button').first().click();
   expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Cancel this job?');
   expect(await faults()).toEqual([]);
   await page.setViewportSize({ width: 1280, height: 800 });
