@@ -56,7 +56,10 @@ function sourceOf({ configurationSource }: QueueManager, file: string | undefine
 
 async function opened(call: Call<ProjectFlags>, found: Diagnosis[]): Promise<QueueManager | undefined> {
   try {
-    return await call.open();
+    const manager = await call.open();
+    // The table says what there is to say about the store.
+    manager.leaveStoreUnnamed();
+    return manager;
   } catch (error) {
     found.push({ level: 'error', subject: 'configuration', message: errorText(error) });
     return undefined;
