@@ -1,6 +1,5 @@
 /** The first page: whether all is well, what is slow, and what comes next. */
 import { keepsJobs } from '../../connections/driver';
-import type { Figures } from '../../operations/figures/figures';
 import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
 import type { ScheduleListing } from '../../schedule/schedules';
 import { address } from '../addresses';
@@ -10,10 +9,9 @@ import { chartFigure } from '../parts/chart';
 import { beginnings, figuresOf, rateCharts, withoutSpans } from '../parts/figures';
 import { queueTables, type SeenQueues } from '../parts/queue-table';
 import { type Period, periodIn, rangeLinks } from '../parts/period';
-import { actionForm, pausedBadge, queueLink } from '../parts/links';
-import { ACTIONS, keyNumbers, numberColumn, table } from '../parts/table';
-import { counted, moment, numberText, secondsText, tenths } from '../parts/text';
-import { readEach, schedulesOf, snapshotOf, type Seen } from '../readings';
+import { keyNumbers, table } from '../parts/table';
+import { counted, moment, secondsText, tenths } from '../parts/text';
+import { readEach, schedulesOf, snapshotOf } from '../readings';
 import type { Page, PageContext } from '../view';
 import { failureList, recentFailures } from './recent-failures';
 
