@@ -44,11 +44,15 @@ export class Output {
     this.#stdout.write(`${manyLines(text)}\n`);
   }
 
-  /** The complete result: the lines for people, or the value with `--json`, indented on a terminal. */
+  /**
+   * The complete result: the lines for people, or the value with `--json`, indented on a terminal. All lists have one shape there,
+   * `{ items, next }`, which leaves room for more facts.
+   */
   result(value: unknown, ...lines: readonly string[]): void {
     for (const line of lines) this.line(line);
     if (!this.isJson) return;
-    const text = JSON.stringify(value, undefined, this.#stdout.isTTY === true ? 2 : undefined);
+    const document = Array.isArray(value) ? { items: value as readonly unknown[] } : value;
+    const text = JSON.stringify(document, undefined, this.#stdout.isTTY === true ? 2 : undefined);
     // JSON allows characters that some terminals take for the beginning of a command.
     this.#stdout.write(`${plainJson(text)}\n`);
   }

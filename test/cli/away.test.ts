@@ -1,6 +1,6 @@
 import { MemoryConnection } from '../../src/connections/memory/connection';
 import { MemoryStore } from '../../src/connections/memory/store';
-import { CommandKit } from './kit/command-kit';
+import { CommandKit, itemsIn } from './kit/command-kit';
 
 let kit: CommandKit;
 
@@ -48,7 +48,7 @@ describe('failed jobs of several connections, if one of them is away,', () => {
   it('are listed from the others with a remark and exit code 1', async () => {
     const { stdout, stderr, code } = await kit.run('failed', '--json');
 
-    expect(JSON.parse(stdout)).toHaveLength(3);
+    expect(itemsIn(stdout)).toHaveLength(3);
     expect(stderr).toBe('The failed jobs of gone are missing here: no answer\n');
     expect(code).toBe(1);
   });

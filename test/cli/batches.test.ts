@@ -7,7 +7,7 @@ import { JobBus } from '../../src/dispatch/bus';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import { RecordingLogger, until } from '../support/application';
-import { CommandKit } from './kit/command-kit';
+import { CommandKit, itemsIn } from './kit/command-kit';
 import { JobProject } from './kit/job-project';
 
 @Job()
@@ -82,13 +82,13 @@ describe('batches', () => {
 
     const { stdout, stderr } = await kit.run('batches', '--limit=1', '--json');
 
-    expect(JSON.parse(stdout)).toMatchObject([{ id }]);
+    expect(itemsIn(stdout)).toMatchObject([{ id }]);
     expect(stderr).toContain('more than these 1');
   });
 
   it('says if there are none', async () => {
     expect((await kit.run('batches')).stdout).toBe('No batches.\n');
-    expect(await parsed('batches')).toEqual([]);
+    expect(await parsed('batches')).toEqual({ items: [] });
   });
 });
 
@@ -353,7 +353,8 @@ describe('failed jobs of a batch', () => {
     const [headings, ...rows] = (await kit.run('failed')).stdout.split('\n');
     expect(headings).toMatch(/ failed at +batch +error$/);
     expect(rows.find((row) => row.includes('Fails'))).toMatch(new RegExp(` UTC +${id} +Error: refused$`));
-    const [listed] = (await parsed('failed', `--batch=${id}`)) as { id: string }[];
+    const { items } = (await parsed('failed', `--batch=${id}`)) as { items: { id: string }[] };
+    const [listed] = items;
     expect(listed).toMatchObject({ name: 'Fails', batch: id });
     expect((await kit.run('failed', listed!.id)).stdout).toContain(`\nBatch       ${id}\n`);
   });

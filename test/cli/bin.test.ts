@@ -164,7 +164,9 @@ describe('the command onqueue', () => {
     const size = onqueue('size', '--json');
 
     expect(await size.ended).toEqual({ code: 0, signal: null });
-    expect(size.stdout).toBe('[{"queue":"default","ready":0,"delayed":0,"reserved":0,"failed":0,"paused":false}]\n');
+    expect(size.stdout).toBe(
+      '{"items":[{"queue":"default","ready":0,"delayed":0,"reserved":0,"failed":0,"paused":false}]}\n',
+    );
   });
 
   it('shows where a configuration failed, ends with 1, and uses no other store', async () => {

@@ -1,7 +1,7 @@
 import type { Diagnosis } from '../../src/connections/contract';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { diagnoseNode } from '../../src/cli/diagnosis';
-import { CommandKit } from './kit/command-kit';
+import { CommandKit, itemsIn } from './kit/command-kit';
 
 describe('check', () => {
   let kit: CommandKit;
@@ -14,7 +14,7 @@ describe('check', () => {
 
   async function check(...line: readonly string[]): Promise<{ code: number; of: (subject: string) => Diagnosis[] }> {
     const { code, stdout } = await kit.run('check', '--json', ...line);
-    const found = JSON.parse(stdout) as Diagnosis[];
+    const found = itemsIn(stdout) as Diagnosis[];
     return { code, of: (subject) => found.filter((one) => one.subject.startsWith(subject)) };
   }
 

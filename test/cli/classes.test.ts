@@ -1,4 +1,4 @@
-import { CommandKit } from './kit/command-kit';
+import { CommandKit, itemsIn } from './kit/command-kit';
 
 describe('classes', () => {
   let kit: CommandKit;
@@ -44,7 +44,7 @@ describe('classes', () => {
 
     const { stdout } = await kit.run('classes', '--require', './handled.js', '--json');
 
-    const listed = JSON.parse(stdout) as { name: string }[];
+    const listed = itemsIn(stdout) as { name: string }[];
     expect(listed.find(({ name }) => name === 'Bill')).toEqual({
       name: 'Bill',
       aliases: ['Invoice'],

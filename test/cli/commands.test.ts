@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { unconfirmed } from '../../src/cli/errors';
-import { CommandKit } from './kit/command-kit';
+import { CommandKit, itemsIn } from './kit/command-kit';
 
 let kit: CommandKit;
 
@@ -36,7 +36,7 @@ describe('size', () => {
 
     const { stdout } = await kit.run('size', ...line, '--json');
 
-    expect(JSON.parse(stdout)).toEqual([
+    expect(itemsIn(stdout)).toEqual([
       { queue: 'high', ready: 1, delayed: 0, reserved: 0, failed: 0, paused: false },
       { queue: 'other', ready: 0, delayed: 0, reserved: 0, failed: 0, paused: false },
     ]);
@@ -60,7 +60,7 @@ describe('size', () => {
     kit.connectors = { memory: () => Object.assign(kit.store.duplicate(), { capabilities }) };
 
     expect((await kit.run('size')).stderr).toContain('jobs are estimates by memory, some minutes old');
-    expect(JSON.parse((await kit.run('size', '--json')).stdout)).toMatchObject([{ ready: 0, approximate: true }]);
+    expect(itemsIn((await kit.run('size', '--json')).stdout)).toMatchObject([{ ready: 0, approximate: true }]);
   });
 
   it('refuses an unknown connection, and suggests the nearest', async () => {
@@ -102,7 +102,7 @@ describe('clear', () => {
     async (line) => {
       const { stdout } = await kit.run('clear', ...line, '--json');
 
-      expect(JSON.parse(stdout)).toEqual([
+      expect(itemsIn(stdout)).toEqual([
         { queue: 'high', cleared: 1 },
         { queue: 'low', cleared: 1 },
       ]);
@@ -249,7 +249,7 @@ describe('any command', () => {
 
     const { stdout } = await kit.run('size', '--config=other/mine.js', '--json');
 
-    expect(JSON.parse(stdout)).toEqual([expect.objectContaining({ queue: 'elsewhere' })]);
+    expect(itemsIn(stdout)).toEqual([expect.objectContaining({ queue: 'elsewhere' })]);
     expect(root).toBe(join(kit.project.folder, 'other'));
   });
 

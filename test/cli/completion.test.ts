@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { BIN } from './kit/child-command';
-import { CommandKit } from './kit/command-kit';
+import { CommandKit, itemsIn } from './kit/command-kit';
 import { COMMAND_NAMES } from './kit/command-names';
 
 const ROOT = join(__dirname, '../..');
@@ -102,7 +102,7 @@ describe('completing the last word of a line', () => {
 
   it('is available as JSON, with an explanation of each word', async () => {
     const { stdout } = await kit.run('completion', 'zsh', '--line=onqueue pru', '--json');
-    expect(JSON.parse(stdout)).toEqual([{ word: 'prune', about: 'remove old failed jobs and old batches for good' }]);
+    expect(itemsIn(stdout)).toEqual([{ word: 'prune', about: 'remove old failed jobs and old batches for good' }]);
   });
 });
 

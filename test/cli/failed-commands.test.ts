@@ -2,7 +2,7 @@
 import { unconfirmed } from '../../src/cli/errors';
 import { MemoryFailedStore } from '../../src/connections/memory/kept';
 import { Gate, until } from '../support/application';
-import { CommandKit } from './kit/command-kit';
+import { CommandKit, itemsIn } from './kit/command-kit';
 
 let kit: CommandKit;
 
@@ -30,7 +30,7 @@ describe('failed', () => {
 
     const { stdout, stderr } = await kit.run('failed', '--queue=mail', '--limit=2', '--json');
 
-    const listed = JSON.parse(stdout) as { queue: string }[];
+    const listed = itemsIn(stdout) as { queue: string }[];
     expect(listed.map(({ queue }) => queue)).toEqual(['mail', 'mail']);
     expect(stderr).toContain('more than these 2');
   });
@@ -46,7 +46,7 @@ describe('failed', () => {
     await kit.fail('2', { queue: 'mail' });
     await kit.fail('3', { queue: 'mail', exception: 'Error: connect ECONNREFUSED' });
 
-    const listed = JSON.parse((await kit.run('failed', ...line, '--json')).stdout) as { id: string }[];
+    const listed = itemsIn((await kit.run('failed', ...line, '--json')).stdout) as { id: string }[];
     expect(listed.map(({ id }) => id)).toEqual(ids);
     expect((await kit.run('failed', ...line)).stdout.startsWith('No failed job matches.')).toBe(ids.length === 0);
   });
@@ -60,7 +60,7 @@ describe('failed', () => {
 
   it('says if there are none', async () => {
     expect((await kit.run('failed')).stdout).toBe('No failed jobs.\n');
-    expect((await kit.run('failed', '--json')).stdout).toBe('[]\n');
+    expect((await kit.run('failed', '--json')).stdout).toBe('{"items":[]}\n');
   });
 
   it('shows all details of one job given its id', async () => {
@@ -112,7 +112,7 @@ describe('failed', () => {
     });
 
     it('prints both as JSON', async () => {
-      const listed = JSON.parse((await kit.run('failed', '--json')).stdout) as { id: string }[];
+      const listed = itemsIn((await kit.run('failed', '--json')).stdout) as { id: string }[];
       expect(listed).toMatchObject([
         { id: 'a', chain: [], cause: { id: 'f', name: 'Fetch' } },
         { id: 'f', chain: [{ id: 'r', name: 'Resize', queue: 'images', connection: 'memory' }, { name: 'Report' }] },

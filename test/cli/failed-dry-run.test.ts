@@ -46,9 +46,9 @@ describe('--dry-run', () => {
     const { stdout, code } = await kit.run(...line, '--dry-run');
 
     expect(stdout).toMatch(new RegExp(`(^|\\n)Without --dry-run, ${ids.length} failed jobs? would be affected\\.\\n$`));
-    const found = JSON.parse((await kit.run(...line, '--dry-run', '--json')).stdout) as { jobs: { id: string }[] };
+    const found = JSON.parse((await kit.run(...line, '--dry-run', '--json')).stdout) as { items: { id: string }[] };
     expect(found).toMatchObject({ dryRun: true, count: ids.length, unknown: line.includes('x') ? ['x'] : [] });
-    expect(found.jobs.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+    expect(found.items.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
     expect(code).toBe(line.includes('x') ? 1 : 0);
     expect(await kit.store.failed.count()).toBe(3);
   });

@@ -1,5 +1,5 @@
 /** What is typed comes back in errors, and what a store holds comes to the terminal: neither may do harm there. */
-import { CommandKit } from './kit/command-kit';
+import { CommandKit, itemsIn } from './kit/command-kit';
 
 let kit: CommandKit;
 
@@ -78,7 +78,7 @@ describe('a foreign entry', () => {
   );
 
   it('is the same for a program as it was kept', async () => {
-    expect(JSON.parse((await kit.run('failed', '--json')).stdout)).toMatchObject([{ id: '1', name: HARM }]);
+    expect(itemsIn((await kit.run('failed', '--json')).stdout)).toMatchObject([{ id: '1', name: HARM }]);
   });
 });
 
@@ -141,6 +141,6 @@ describe('a flag that would have no effect is refused', () => {
   it('but several queues may be named one by one', async () => {
     const { stdout } = await kit.run('size', '--queue=a', '--queue=b,c', '--json');
 
-    expect(JSON.parse(stdout)).toMatchObject([{ queue: 'a' }, { queue: 'b' }, { queue: 'c' }]);
+    expect(itemsIn(stdout)).toMatchObject([{ queue: 'a' }, { queue: 'b' }, { queue: 'c' }]);
   });
 });

@@ -1,5 +1,8 @@
 /** With `--json`, every command prints one document and nothing else, on a terminal or in a pipe. */
 import '../../src/composition';
+import { QueueManager } from '../../src/application/queue-manager';
+import { systemClock } from '../../src/base/clock';
+import { silentLogger } from '../../src/base/logger';
 import { Job } from '../../src/job/job';
 import { CommandKit } from './kit/command-kit';
 import { COMMAND_NAMES } from './kit/command-names';
@@ -44,6 +47,7 @@ const LINES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   retry: [['all'], [ID, 'x'], ['--error=refused', '--dry-run'], ['--range=1-5']],
   'schedule:list': [[]],
   'schedule:pause': [['prune']],
+  'schedule:remove': [['stored']],
   'schedule:resume': [['prune']],
   'schedule:run': [['prune']],
   'schedule:test': [['prune']],
@@ -57,6 +61,12 @@ beforeEach(async () => {
   kit = new CommandKit();
   await kit.fail(ID);
   await kit.push('default', 'SendMail');
+  const manager = new QueueManager(
+    { connectors: kit.connectors, clock: systemClock, logger: silentLogger },
+    { connections: { memory: { driver: 'memory' } } },
+  );
+  await manager.schedules.put('stored', { cron: '0 8 * * *' }, new Prune());
+  await manager.close();
 });
 
 afterEach(() => kit.close());

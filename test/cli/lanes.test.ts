@@ -38,7 +38,7 @@ describe('lanes', () => {
     expect(JSON.parse((await kit.run('lanes', 'sync', '--json')).stdout)).toEqual({
       connection: 'memory',
       queue: 'sync',
-      lanes: [{ lane: 'a', inside: 1, held: 0, running: 1, paused: false }],
+      items: [{ lane: 'a', inside: 1, held: 0, running: 1, paused: false }],
     });
   });
 

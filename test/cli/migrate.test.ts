@@ -28,7 +28,7 @@ describe('onqueue migrate', () => {
   it('says that they are up to date if run again', async () => {
     await kit.run('migrate');
     expect((await kit.run('migrate')).stdout).toBe('stored: The tables are up to date (version 9).\n');
-    expect((await kit.run('migrate', '--json')).stdout).toBe('[{"connection":"stored","from":9,"to":9}]\n');
+    expect((await kit.run('migrate', '--json')).stdout).toBe('{"items":[{"connection":"stored","from":9,"to":9}]}\n');
   });
 
   it('prints the statements and runs none with --print', async () => {

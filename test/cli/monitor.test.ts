@@ -89,7 +89,7 @@ describe('jobs', () => {
       connection: 'memory',
       queue: 'mail',
       state: 'ready',
-      jobs: [
+      items: [
         {
           ...{ id: '1', name: 'Mail', connection: 'memory', queue: 'mail', state: 'ready', attempts: 0 },
           payload: { job: 'Mail', data: { password: '***' }, id: '1', attempts: 0 },
@@ -153,7 +153,7 @@ describe('workers', () => {
   it('prints one JSON document', async () => {
     await works();
 
-    expect(await parsed('workers')).toMatchObject([{ id: 'w1', running: [{ name: 'Render', attempt: 2 }] }]);
+    expect(await parsed('workers')).toMatchObject({ items: [{ id: 'w1', running: [{ name: 'Render', attempt: 2 }] }] });
   });
 
   it('says if there are none', async () => {

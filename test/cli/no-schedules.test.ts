@@ -17,7 +17,7 @@ it('schedule:list says if there are none', async () => {
   const { stdout, stderr, code } = await kit.run('schedule:list');
   expect([stdout, code]).toEqual(['', 0]);
   expect(stderr).toContain('No schedule is declared. Import the files of your jobs');
-  expect((await kit.run('schedule:list', '--json')).stdout).toBe('[]\n');
+  expect((await kit.run('schedule:list', '--json')).stdout).toBe('{"items":[]}\n');
 });
 
 it('schedule:list says why a schedule cannot be kept, instead of warning that no worker keeps it', async () => {

@@ -1,4 +1,4 @@
-import { CommandKit } from './kit/command-kit';
+import { CommandKit, itemsIn } from './kit/command-kit';
 import { reserveFrom, settleIn } from '../support/exchange';
 
 let kit: CommandKit;
@@ -94,7 +94,7 @@ describe('limit', () => {
     ]);
     expect((await kit.run('limit')).stdout).toMatch(/reports +5 running/);
     expect((await kit.run('size')).stdout).toMatch(/^queue +ready +delayed +reserved +failed +at most$/m);
-    const sizes = JSON.parse((await kit.run('size', '--json')).stdout) as unknown;
+    const sizes = itemsIn((await kit.run('size', '--json')).stdout) as unknown;
     expect(sizes).toEqual([
       expect.objectContaining({ queue: 'default', limit: 5, paused: false }),
       expect.objectContaining({ queue: 'reports', limit: 5, paused: false }),
@@ -157,7 +157,7 @@ describe('cancel', () => {
 
     const { stdout, stderr, code } = await kit.run('cancel', 'x', 'A', 'A', '--json');
 
-    expect(JSON.parse(stdout)).toEqual([
+    expect(itemsIn(stdout)).toEqual([
       { id: 'x', result: 'unknown' },
       { id: 'A', result: 'removed' },
     ]);
@@ -209,7 +209,7 @@ describe('pause and resume', () => {
     [['memory:high', '--queue=low']],
   ])('act on the queues of %j', async (line) => {
     const { stdout } = await kit.run('pause', ...line, '--json');
-    expect(JSON.parse(stdout)).toEqual([
+    expect(itemsIn(stdout)).toEqual([
       { connection: 'memory', queue: 'high', paused: true, changed: true },
       { connection: 'memory', queue: 'low', paused: true, changed: true },
     ]);
@@ -223,7 +223,7 @@ describe('pause and resume', () => {
 
     const { stdout } = await kit.run('pause', 'stored', '--queue=memory:high,low', '--json');
 
-    expect(JSON.parse(stdout)).toMatchObject([
+    expect(itemsIn(stdout)).toMatchObject([
       { connection: 'stored', queue: 'memory:high' },
       { connection: 'stored', queue: 'low' },
     ]);
@@ -234,9 +234,7 @@ describe('pause and resume', () => {
     const { stdout } = await kit.run('pause', '--queue=low', '--for=10m');
     const [, until] = /^low was already paused; it now is until (.*)\.\n$/.exec(stdout)!;
     expect((await kit.run('size', '--queue=low')).stdout).toMatch(new RegExp(`low .* until ${until}\n$`));
-    expect(JSON.parse((await kit.run('size', '--queue=low', '--json')).stdout)).toMatchObject([
-      { paused: true, until },
-    ]);
+    expect(itemsIn((await kit.run('size', '--queue=low', '--json')).stdout)).toMatchObject([{ paused: true, until }]);
   });
 
   it('act on all queues of the connection with --all', async () => {
@@ -285,7 +283,7 @@ describe('pause and resume', () => {
       'low          1        0         0       0  yes',
       'new          0        0         0       0  yes',
     ]);
-    expect(JSON.parse((await kit.run('size', '--queue=low', '--json')).stdout)).toMatchObject([{ paused: true }]);
+    expect(itemsIn((await kit.run('size', '--queue=low', '--json')).stdout)).toMatchObject([{ paused: true }]);
   });
 });
 
@@ -308,9 +306,9 @@ describe('restart', () => {
     const all = await kit.run('restart', '--json');
     const one = await kit.run('restart', '--json', '--connection=stored');
 
-    expect(JSON.parse(all.stdout)).toMatchObject([{ connection: 'stored' }, { connection: 'kept' }]);
+    expect(itemsIn(all.stdout)).toMatchObject([{ connection: 'stored' }, { connection: 'kept' }]);
     expect(all.stderr).toBe('');
-    expect(JSON.parse(one.stdout)).toMatchObject([{ connection: 'stored' }]);
+    expect(itemsIn(one.stdout)).toMatchObject([{ connection: 'stored' }]);
   });
 
   it('reaches the others if one connection is away, names it, and ends with 1', async () => {
@@ -318,7 +316,7 @@ describe('restart', () => {
 
     const { stdout, stderr, code } = await kit.run('restart', '--json');
 
-    expect(JSON.parse(stdout)).toMatchObject([{ connection: 'kept' }]);
+    expect(itemsIn(stdout)).toMatchObject([{ connection: 'kept' }]);
     expect(stderr).toContain('The workers of stored were not told: Error: stored is away');
     expect(code).toBe(1);
   });
@@ -328,7 +326,7 @@ describe('restart', () => {
 
     const { stdout, stderr, code } = await kit.run('restart', '--json');
 
-    expect(JSON.parse(stdout)).toMatchObject([{ connection: 'stored' }]);
+    expect(itemsIn(stdout)).toMatchObject([{ connection: 'stored' }]);
     expect(stderr).toMatch(
       /^The workers of kept were not told: its driver .* takes no orders\. Stop them with SIGTERM/,
     );

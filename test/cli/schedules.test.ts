@@ -85,21 +85,23 @@ describe('schedule:list', () => {
   });
 
   it('prints everything as one JSON document', async () => {
-    expect(await parsed('schedule:list')).toEqual([
-      {
-        name: 'prune',
-        spec: expect.stringContaining('30 2 * * *') as unknown,
-        job: 'Prune',
-        cadence: '30 2 * * * (Europe/Amsterdam)',
-        timezone: 'Europe/Amsterdam',
-        missed: { policy: 'latest', within: 3600 },
-        origin: expect.stringContaining('@Job() on Prune') as unknown,
-        next: expect.stringMatching(/T0[01]:30:00.000Z$/) as unknown,
-        skipped: 0,
-        kept: false,
-        orphan: false,
-      },
-    ]);
+    expect(await parsed('schedule:list')).toEqual({
+      items: [
+        {
+          name: 'prune',
+          spec: expect.stringContaining('30 2 * * *') as unknown,
+          job: 'Prune',
+          cadence: '30 2 * * * (Europe/Amsterdam)',
+          timezone: 'Europe/Amsterdam',
+          missed: { policy: 'latest', within: 3600 },
+          origin: expect.stringContaining('@Job() on Prune') as unknown,
+          next: expect.stringMatching(/T0[01]:30:00.000Z$/) as unknown,
+          skipped: 0,
+          kept: false,
+          orphan: false,
+        },
+      ],
+    });
   });
 });
 
@@ -129,7 +131,9 @@ describe('schedule:pause and schedule:resume', () => {
 describe('schedule:remove', () => {
   it('removes what was stored, lists it until then, and refuses the rest', async () => {
     await manager.schedules.put('report:42', { cron: '0 8 * * *' }, new Prune());
-    expect(await parsed('schedule:list')).toMatchObject([{ name: 'prune' }, { name: 'report:42', origin: 'stored' }]);
+    expect(await parsed('schedule:list')).toMatchObject({
+      items: [{ name: 'prune' }, { name: 'report:42', origin: 'stored' }],
+    });
     expect((await kit.run('schedule:list')).stdout).toMatch(/^report:42 \(stored\) +0 8 \* \* \* \(UTC\) +in /m);
 
     expect((await kit.run('schedule:remove', 'report:42')).stdout).toBe('Removed report:42.\n');

@@ -7,7 +7,7 @@ import { QueueManager } from '../../src/application/queue-manager';
 import { Worker } from '../../src/worker/worker';
 import { eventually } from '../support/eventually';
 import { startRedisServer, type RedisServer } from '../support/redis-server';
-import { CommandKit } from './kit/command-kit';
+import { CommandKit, itemsIn } from './kit/command-kit';
 import { reserveFrom } from '../support/exchange';
 
 @Job({ queue: 'mail' })
@@ -56,7 +56,7 @@ describe.each([
 
     const { stdout, code } = await kit.run('cancel', running, ready, delayed, ready, '--json');
 
-    expect(JSON.parse(stdout)).toEqual([
+    expect(itemsIn(stdout)).toEqual([
       { id: running, result: 'signalled' },
       { id: ready, result: 'removed' },
       { id: delayed, result: 'removed' },
@@ -74,7 +74,7 @@ describe.each([
     expect((await reserve()).reservations).toEqual([]);
     expect((await kit.run('size')).stdout).toMatch(/^mail +1 +0 +0 +0 +yes$/m);
     expect((await kit.run('continue', 'main:mail', '--json')).stdout).toBe(
-      '[{"connection":"main","queue":"mail","paused":false,"changed":true}]\n',
+      '{"items":[{"connection":"main","queue":"mail","paused":false,"changed":true}]}\n',
     );
     expect((await reserve()).reservations).toHaveLength(1);
   });

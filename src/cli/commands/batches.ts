@@ -24,7 +24,7 @@ export const batches = defineCommand({
   examples: [
     ['onqueue batches', 'the newest of the default connection'],
     ['onqueue batches --connection=redis --limit=10', 'of another connection'],
-    ["onqueue batches --json | jq '.[] | select(.failed > 0)'", 'for a program'],
+    ["onqueue batches --json | jq '.items[] | select(.failed > 0)'", 'for a program'],
   ],
   flags: { connection: CONNECTION, limit: LIMIT },
   async run(call) {

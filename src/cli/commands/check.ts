@@ -14,7 +14,7 @@ export const check = defineCommand({
   description: 'The exit code is 1 if there is an error, and 0 if there are only warnings.',
   examples: [
     ['onqueue check', 'before a deployment, in its environment'],
-    ['onqueue check --json | jq \'.[] | select(.level != "ok")\'', 'for a program'],
+    ['onqueue check --json | jq \'.items[] | select(.level != "ok")\'', 'for a program'],
   ],
   async run(call) {
     const { output, session } = call;

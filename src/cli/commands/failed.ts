@@ -293,7 +293,7 @@ function tellJobs(
   unknown: readonly string[],
   batch?: string,
 ): void {
-  output.result({ dryRun: true, count, unknown, jobs });
+  output.result({ dryRun: true, count, unknown, items: jobs });
   if (jobs.length > 0) listFailed(output, jobs, batch !== undefined);
   if (count > jobs.length && !output.isJson) output.note(`Only the first ${jobs.length} are listed.`);
   output.line(`Without --dry-run, ${counted(count, 'failed job')} would be affected.`);

@@ -44,7 +44,7 @@ export const jobs = defineCommand({
     const [queue = connection.defaultQueue] = words;
     const { state = 'ready' } = flags;
     const found = await list(call, connection, queue);
-    output.result({ connection: connection.name, queue, state, ...found });
+    output.result({ connection: connection.name, queue, state, items: found.jobs, next: found.next });
     if (found.jobs.length > 0) show(call, found.jobs, session.surroundings.clock.now());
     else output.line(`No job is ${state} in ${queue} of ${connection.name}.`);
     if (found.jobs.length === 0 && manager.connectionNames().includes(queue) && queue !== connection.defaultQueue)

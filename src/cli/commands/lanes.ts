@@ -53,7 +53,7 @@ export const lanes = defineCommand({
       found.push(...page.lanes);
       next = page.next;
     } while (next !== undefined && found.length < (flags.limit ?? LISTED));
-    output.result({ connection: connection.name, queue, lanes: found, next });
+    output.result({ connection: connection.name, queue, items: found, next });
     if (found.length === 0) return output.line(`No lane of ${queue} of ${connection.name} has jobs.`);
     const rows = found.map(({ lane, inside, held, running, paused }) => [
       oneLine(lane),

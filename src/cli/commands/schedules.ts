@@ -33,7 +33,7 @@ export const scheduleList = defineCommand({
     'Lists schedules declared in this project, stored ones, and others that the stores know. A schedule that is no longer declared anywhere is an orphan: it sends nothing, and is forgotten after seven days.',
   examples: [
     ['onqueue schedule:list', 'all schedules'],
-    ["onqueue schedule:list --json | jq '.[] | select(.kept | not)'", 'for a program'],
+    ["onqueue schedule:list --json | jq '.items[] | select(.kept | not)'", 'for a program'],
   ],
   async run(call) {
     const { output, session } = call;

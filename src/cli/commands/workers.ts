@@ -20,7 +20,7 @@ export const workers = defineCommand({
   examples: [
     ['onqueue workers', "workers of the default connection's store"],
     ['onqueue workers --connection=redis', 'workers of another one'],
-    ["onqueue workers --json | jq '.[] | select(.silentFor > 10)'", 'silent workers, for a program'],
+    ["onqueue workers --json | jq '.items[] | select(.silentFor > 10)'", 'silent workers, for a program'],
   ],
   flags: { connection: CONNECTION },
   async run(call) {

@@ -156,3 +156,7 @@ function payloadOf(name: string, id = name): string {
     attempts: 0,
   });
 }
+
+/** What a list with `--json` has. */
+export const itemsIn = (stdout: string): readonly unknown[] =>
+  (JSON.parse(stdout) as { readonly items: readonly unknown[] }).items;

@@ -84,6 +84,6 @@ if (hasJq) {
   console.log('the alert tells');
 } else {
   const sizes = JSON.parse(await run('onqueue', ['size', '--json', '--config', 'dist/plain.config.js']));
-  assert.equal(sizes.find(({ queue }) => queue === 'invoices').failed, 2);
+  assert.equal(sizes.items.find(({ queue }) => queue === 'invoices').failed, 2);
   console.log('the sizes are there; the alert was not run, as there is no jq');
 }
