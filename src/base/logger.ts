@@ -153,7 +153,7 @@ export class ConsoleLogger implements Logger {
     const line =
       this.#format === 'json'
         ? forPrograms(level, facts, message)
-        : forPeople(level, facts, message, this.#lines.isTTY && !isWithoutColors());
+        : forPeople(level, facts, message, hasColors(this.#lines));
     this.#lines.add(line);
   }
 }
@@ -190,14 +190,17 @@ function forPrograms(level: LogLevel, facts: object, message: string): string {
   }
 }
 
-/** https://no-color.org; Node.js 20 ignores it. */
-const isWithoutColors = (): boolean => (process.env['NO_COLOR'] ?? '') !== '';
+/** On a terminal, unless the user wants none: https://no-color.org, which Node.js 20 ignores. */
+export const hasColors = ({ isTTY }: LogStream): boolean => isTTY === true && (process.env['NO_COLOR'] ?? '') === '';
 
 const COLOR = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const;
 
-function forPeople(level: LogLevel, facts: object, message: string, hasColors: boolean): string {
+/** We know the stream: Node.js would look at its standard output, and a log on a terminal beside a pipe had no colours. */
+const UNASKED = { validateStream: false };
+
+function forPeople(level: LogLevel, facts: object, message: string, isColored: boolean): string {
   const colored = (color: (typeof COLOR)[LogLevel], text: string): string =>
-    hasColors ? styleText(color, text) : text;
+    isColored ? styleText(color, text, UNASKED) : text;
   const details = Object.entries(facts)
     .filter(([key, value]) => !UNTOLD.has(key) && value !== undefined)
     .map(

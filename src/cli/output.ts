@@ -1,6 +1,7 @@
 /** What a command prints: results to standard output, the rest to standard error; how tables and moments look. */
 import type { Milliseconds } from '../base/clock';
-import { ConsoleLogger, type LogLevel, type LogStream } from '../base/logger';
+import { styleText } from 'node:util';
+import { ConsoleLogger, hasColors, type LogLevel, type LogStream } from '../base/logger';
 import { shortSpanText } from '../base/span';
 import { manyLines, oneLine, plainJson } from '../base/text';
 
@@ -57,8 +58,8 @@ export class Output {
     this.#stdout.write(`${plainJson(text)}\n`);
   }
 
-  table(headings: readonly string[], rows: readonly (readonly Cell[])[]): void {
-    this.line(formatTable(headings, rows, this.#width));
+  table(headings: readonly string[], rows: Rows): void {
+    this.#lay(this.#lines(headings, rows));
   }
 
   /** What is known of one thing, each in a line of its own. */
@@ -68,22 +69,42 @@ export class Output {
 
   /**
    * A table if there is room for the last cell, which matters most; otherwise several lines a row. @param readable its least
-   * columns if it is longer; Infinity: it must not be cut
+   * columns if it is longer
    */
-  list(headings: readonly string[], rows: readonly (readonly Cell[])[], readable = READABLE): void {
+  list(headings: readonly string[], rows: Rows, readable = READABLE): void {
     const room = roomForLast(headings, rows, this.#width);
     const fits = (text: string): boolean => cut(text, room) === text;
-    if (room >= readable || rows.every((row) => fits(oneLine(String(row.at(-1) ?? '')))))
-      return this.table(headings, rows);
+    if (room >= readable || rows.every((row) => fits(cellText(row.at(-1))))) return this.table(headings, rows);
     for (const row of rows) {
       const [first, ...others] = row.map((cell, column) => {
-        const text = oneLine(String(cell ?? ''));
+        const text = oneLine(wordsOf(cell));
         return column > 0 && typeof cell === 'number' ? `${headings[column]} ${text}` : text;
       });
       const last = others.pop() ?? '';
       const lines = [others.filter((fact) => fact !== '').join(', '), last].filter((text) => text !== '');
       this.line([first, ...lines].join('\n  '));
     }
+  }
+
+  /** A table whose last cells are never cut: those that are too long follow their rows in a line of their own. */
+  uncut(headings: readonly string[], rows: Rows): void {
+    const room = Math.max(NARROWEST, roomForLast(headings, rows, this.#width));
+    const isLong = (row: readonly Cell[]): boolean => cut(cellText(row.at(-1)), room) !== cellText(row.at(-1));
+    const short = rows.map((row) => (isLong(row) ? row.slice(0, -1) : row));
+    const [first = '', ...lines] = this.#lines(headings, short);
+    const shown = lines.flatMap((line, at) => (isLong(rows[at]!) ? [line, `  ${cellText(rows[at]!.at(-1))}`] : [line]));
+    this.#lay([first, ...shown]);
+  }
+
+  // Its cells are harmless already, and it may be coloured: escaping would show the colours as text.
+  #lay(lines: readonly string[]): void {
+    if (this.isJson) return;
+    this.renew('');
+    this.#stdout.write(`${lines.join('\n')}\n`);
+  }
+
+  #lines(headings: readonly string[], rows: Rows): readonly string[] {
+    return formatTable(headings, rows, this.#width, hasColors(this.#stdout)).split('\n');
   }
 
   /** Writes anything that is not a result: a warning, an error, an unknown id. */
@@ -120,7 +141,23 @@ export function counted(count: number, noun: string, plural = `${noun}s`): strin
   return `${count} ${count === 1 ? noun : plural}`;
 }
 
-export type Cell = string | number | undefined;
+export type Cell = string | number | undefined | Toned;
+
+/** A cell with what its text means, which a terminal shows as a colour. */
+export interface Toned {
+  readonly text: string | number;
+  readonly tone: Tone | undefined;
+}
+
+export type Tone = keyof typeof COLORS;
+
+/** We know the stream and the user's wish; Node.js would look at its own standard output. */
+const UNASKED = { validateStream: false };
+
+const COLORS = { good: 'green', warning: 'yellow', bad: 'red' } as const;
+
+/** Red if there are any, because that is what people look for. */
+export const failures = (count: number): Cell => (count === 0 ? count : { text: count, tone: 'bad' });
 
 type Rows = readonly (readonly Cell[])[];
 
@@ -136,7 +173,7 @@ function roomForLast(headings: readonly string[], rows: Rows, width: number): nu
 }
 
 /** One line for the headings and each row, without a final break. @param width the last column is cut to fit */
-export function formatTable(headings: readonly string[], rows: Rows, width = Infinity): string {
+export function formatTable(headings: readonly string[], rows: Rows, width = Infinity, isColored = false): string {
   const widths = columnWidths(headings, rows);
   const last = headings.length - 1;
   const room = Math.max(NARROWEST, roomForLast(headings, rows, width));
@@ -144,9 +181,11 @@ export function formatTable(headings: readonly string[], rows: Rows, width = Inf
     widths
       .map((width, column) => {
         const text = cellText(row[column]);
-        const shown = column === last ? cut(text, room) : text;
+        const fitting = column === last ? cut(text, room) : text;
+        const tone = isColored ? toneOf(row[column]) : undefined;
+        const shown = tone === undefined || fitting === '' ? fitting : styleText(COLORS[tone], fitting, UNASKED);
         if (width === 0) return shown;
-        const padding = ' '.repeat(Math.max(0, width - visibleWidth(shown)));
+        const padding = ' '.repeat(Math.max(0, width - visibleWidth(fitting)));
         return isNumeric(rows, column) ? padding + shown : shown + padding;
       })
       .join(GAP)
@@ -164,17 +203,20 @@ function columnWidths(headings: readonly string[], rows: Rows): number[] {
   );
 }
 
-const isNumeric = (rows: Rows, column: number): boolean => rows.every((row) => typeof row[column] === 'number');
+const isNumeric = (rows: Rows, column: number): boolean =>
+  rows.every((row) => typeof plainOf(row[column]) === 'number');
+
+const plainOf = (cell: Cell): string | number | undefined => (typeof cell === 'object' ? cell.text : cell);
+const toneOf = (cell: Cell): Tone | undefined => (typeof cell === 'object' ? cell.tone : undefined);
+const wordsOf = (cell: Cell): string => String(plainOf(cell) ?? '');
 
 // Names and messages come from payloads: their control characters must not break the table or reach the terminal.
 function cellText(cell: Cell): string {
-  return cell === undefined
-    ? ''
-    : oneLine(
-        String(cell)
-          .replace(/[\n\u2028\u2029]\s*|\p{Cc}+/gu, ' ')
-          .trim(),
-      );
+  return oneLine(
+    wordsOf(cell)
+      .replace(/[\n\u2028\u2029]\s*|\p{Cc}+/gu, ' ')
+      .trim(),
+  );
 }
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });

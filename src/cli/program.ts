@@ -32,15 +32,16 @@ import { errorText, ExitCode, exitCodeOf } from './errors';
 import { ownPackage } from './project-files';
 import { Session, type Surroundings } from './session';
 
-/** In the order of the help. */
-const COMMANDS = [
-  ...[work, listen, restart, pause, resume, limit],
-  ...[monitor, dashboard, size, lanes, metrics, jobs, inspect, workers, classes, cancel, reschedule, promote],
-  ...[batches, batch, batchCancel, batchRetry],
-  ...[scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleRemove, scheduleTest],
-  ...[failed, retry, forget, flush, prune, clear, recount, migrate, check, encryption],
-  completion,
-];
+/** In the order of the help, by its headings. */
+const COMMANDS = {
+  'Run jobs:': [work, listen, restart, pause, resume, limit],
+  'See what happens:': [monitor, dashboard, size, lanes, metrics, workers, classes],
+  'Jobs:': [jobs, inspect, cancel, reschedule, promote, clear],
+  'Failed jobs:': [failed, retry, forget, flush, prune],
+  'Batches:': [batches, batch, batchCancel, batchRetry],
+  'Schedules:': [scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleRemove, scheduleTest],
+  'Set up and repair:': [check, migrate, recount, encryption, completion],
+};
 
 /** Runs one command line, and returns its exit code. All errors have been printed by then. @param line without the command */
 export async function run(line: readonly string[], surroundings: Surroundings): Promise<number> {
@@ -84,9 +85,10 @@ function commandTree(session: Session): Command {
       getOutHelpWidth: () => stdout.columns ?? 100,
       getErrHelpWidth: () => stderr.columns ?? 100,
     });
-  const commands = [...COMMANDS.map((command) => command(session)), helpCommand(program)];
-  for (const command of commands) program.addCommand(command.copyInheritedSettings(program));
-  return program;
+  for (const [heading, commands] of Object.entries(COMMANDS))
+    for (const command of commands)
+      program.addCommand(command(session).helpGroup(heading).copyInheritedSettings(program));
+  return program.addCommand(helpCommand(program).helpGroup('Set up and repair:').copyInheritedSettings(program));
 }
 
 /** Commander's own help command shows everything for a mistyped name, as if nothing were wrong. */

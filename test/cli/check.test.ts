@@ -79,7 +79,7 @@ describe('check', () => {
   it('prints a table', async () => {
     const { stdout } = await kit.run('check');
 
-    expect(stdout).toMatch(/^what +found$/m);
+    expect(stdout).toMatch(/^level +what +found$/m);
     expect(stdout).toMatch(/^ok +node +\d/m);
   });
 

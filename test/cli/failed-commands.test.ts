@@ -24,6 +24,29 @@ describe('failed', () => {
     expect(code).toBe(0);
   });
 
+  it('groups jobs of a class whose errors say the same, the largest group first', async () => {
+    const fail = (id: string, name: string, exception: string) =>
+      kit.store.failed.put({
+        ...{ id, name, connection: 'memory', queue: 'mail', attempts: 1, exception },
+        payload: Buffer.from('{}'),
+      });
+    await kit.store.failed.flush();
+    await fail('1', 'Other', 'TypeError: it broke');
+    for (const id of ['2', '3']) await fail(id, 'SendMail', `MailRefused: the mailbox of customer ${id} is full`);
+
+    const { stdout } = await kit.run('failed', '--groups');
+    expect(stdout.split('\n').slice(0, 3)).toEqual([
+      expect.stringMatching(/^jobs +class +queue +last +error$/),
+      expect.stringMatching(/^ +2 +SendMail +mail +\d+s ago +MailRefused: the mailbox of customer/),
+      expect.stringMatching(/^ +1 +Other +mail +\d+s ago +TypeError: it broke$/),
+    ]);
+    expect(itemsIn((await kit.run('failed', '--groups', '--json')).stdout)).toMatchObject([
+      { name: 'SendMail', count: 2, queues: ['mail'], id: '3' },
+      { name: 'Other', count: 1 },
+    ]);
+    expect(await kit.run('failed', '1', '--groups')).toMatchObject({ code: 2 });
+  });
+
   it('accepts a queue and a limit, and says if there are more', async () => {
     for (const id of ['1', '2', '3']) await kit.fail(id, { queue: 'mail' });
     await kit.fail('4', { queue: 'other' });

@@ -187,14 +187,33 @@ describe('monitor', () => {
 
     const { stdout, code } = await kit.run('monitor');
 
-    const [summary, , headings, own, mail, , runs, running] = stdout.split('\n');
+    const [summary, , headings, own, mail, all, , runs, running] = stdout.split('\n');
     expect(summary).toMatch(/^memory {3}\d{4}-.* UTC {3}1 worker, 1 of 5 slots busy$/);
     expect(headings).toMatch(/^ +ready +delayed +running +failed +wait +\/min +queue$/);
     expect(own).toMatch(/^ +0 +0 +0 +0 +0 +default paused$/);
     expect(mail).toMatch(/^ +2 +0 +0 +0 +0 +mail$/);
+    expect(all).toMatch(/^ +2 +0 +0 +0 +0 +all 2$/);
     expect(runs).toMatch(/^ +for +attempt +job +queue +worker +id$/);
     expect(running).toMatch(/^ +1m \d+s +2 +Render +mail +web-1:4711 +j1$/);
     expect(code).toBe(0);
+  });
+
+  it('shows running jobs of one class, queue and worker on one line', async () => {
+    const snapshot = await manager.connection().snapshot({ queues: ['mail'] });
+    const since = new Date(snapshot.at.getTime() - 5000);
+    const running = Array.from({ length: 18 }, (_, at) => ({
+      id: `j${at}`,
+      name: 'Mail',
+      queue: 'mail',
+      attempt: 1,
+      since,
+    }));
+    const worker = { name: 'web-1', pid: 4711, busy: 18, concurrency: 20, running };
+    const workers = [worker] as unknown as typeof snapshot.workers;
+
+    const { running: lines } = snapshotTexts({ ...snapshot, workers }, Infinity);
+
+    expect(lines.slice(1)).toEqual([expect.stringMatching(/^ +5s +1 +Mail +mail +web-1:4711 +j0 +and 17 more$/)]);
   });
 
   it('ends with 1 if a queue is too long, with --json too', async () => {
@@ -228,6 +247,7 @@ describe('monitor', () => {
       expect.stringMatching(/ 12, 3 in 5 min .* a$/),
       expect.stringMatching(/ 0 +1 in 5 min .* b$/),
       expect.stringMatching(/ 0 +7 .* c$/),
+      expect.stringMatching(/ 19, 4 in 5 min .* all 3$/),
     ]);
   });
 

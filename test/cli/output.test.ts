@@ -28,7 +28,7 @@ describe('the output of a command', () => {
       output.result(['d']);
     }
 
-    expect([json.text, text.text]).toEqual(['["d"]\n', 'a\nb\nc\n']);
+    expect([json.text, text.text]).toEqual(['{"items":["d"]}\n', 'a\nb\nc\n']);
   });
 
   it('formats JSON on a terminal, and keeps it on one line elsewhere', () => {
@@ -57,6 +57,34 @@ describe('the output of a command', () => {
 
     expect(terminal.text).toContain('…');
     expect(pipe.text).toContain('longer than the terminal');
+  });
+
+  it('colours cells on a terminal by what they mean, but not in a pipe, nor where the user wants none', () => {
+    const row = [['mail', { text: 3, tone: 'bad' }] as const];
+    const shown = (stream: Stream): string => {
+      new Output(stream, new Stream()).table(['queue', 'failed'], row);
+      return stream.text;
+    };
+    jest.replaceProperty(process, 'env', { ...process.env, NO_COLOR: '' });
+    expect(shown(new Stream(true))).toBe('queue  failed\nmail        \u001b[31m3\u001b[39m\n');
+    expect(shown(new Stream())).toBe('queue  failed\nmail        3\n');
+    jest.replaceProperty(process, 'env', { ...process.env, NO_COLOR: '1' });
+    expect(shown(new Stream(true))).toBe('queue  failed\nmail        3\n');
+    jest.restoreAllMocks();
+  });
+
+  it('gives a line of its own only to what is too long for its row, where nothing may be cut', () => {
+    const terminal = new Stream(true, 40);
+    new Output(terminal, new Stream()).uncut(
+      ['level', 'what', 'found'],
+      [
+        ['ok', 'node', '20.19.0'],
+        ['error', 'redis', 'The server does not answer: is it running?'],
+      ],
+    );
+    expect(terminal.text).toBe(
+      'level  what   found\nok     node   20.19.0\nerror  redis\n  The server does not answer: is it running?\n',
+    );
   });
 
   describe('for a list whose last cell matters most', () => {

@@ -7,7 +7,7 @@ import type { QueueConnection } from '../../dispatch/queue-connection';
 import { defineCommand, type Call } from '../command';
 import { CONNECTION, LIMIT, LISTED, on } from '../flags';
 import { openConnection } from '../named-queues';
-import { agoText, counted, momentText } from '../output';
+import { agoText, counted, failures, momentText } from '../output';
 import { doneText, fromLeft, Pace, progressLine, showingProgress, type Progress } from '../progress';
 
 /** Columns that a name needs. */
@@ -40,7 +40,7 @@ export const batches = defineCommand({
       const now = session.surroundings.clock.now();
       const rows = shown.map((batch) => {
         const { id, name, failed, createdAt } = batch;
-        return [id, doneText(progressOf(batch)), failed, stateOf(batch), agoText(createdAt, now), name];
+        return [id, doneText(progressOf(batch)), failures(failed), stateOf(batch), agoText(createdAt, now), name];
       });
       output.list(['id', 'progress', 'failed', 'state', 'created', 'name'], rows, READABLE_NAME);
     }

@@ -5,8 +5,9 @@ import type { Diagnosis } from '../../connections/contract';
 import { type Call, defineCommand } from '../command';
 import { errorText, ExitCode } from '../errors';
 import type { ProjectFlags } from '../flags';
+import type { Tone } from '../output';
 
-const LEVEL_WIDTH = 'warning'.length;
+const TONES: Readonly<Record<Diagnosis['level'], Tone>> = { ok: 'good', warning: 'warning', error: 'bad' };
 
 export const check = defineCommand({
   name: 'check',
@@ -42,8 +43,8 @@ export const check = defineCommand({
       );
     }
     output.result(found);
-    const rows = found.map(({ level, subject, message }) => [`${level.padEnd(LEVEL_WIDTH)}  ${subject}`, message]);
-    output.list(['what', 'found'], rows, Infinity);
+    const rows = found.map(({ level, subject, message }) => [{ text: level, tone: TONES[level] }, subject, message]);
+    output.uncut(['level', 'what', 'found'], rows);
     if (found.some(({ level }) => level === 'error')) session.exitCode = ExitCode.error;
   },
 });

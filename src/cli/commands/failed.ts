@@ -1,5 +1,6 @@
 /** `failed` and `retry`: the failed jobs, and how the commands for them choose and find jobs. */
 import { foldedStack } from '../../base/folded-stack';
+import { errorGroups } from '../../application/failed/error-groups';
 import { ambiguousFailedJob, failedJobsOutOfReach } from '../../application/failed/errors';
 import type { FailedFilter, FailedJob } from '../../application/failed/failed-filter';
 import type { QueueManager } from '../../application/queue-manager';
@@ -9,7 +10,7 @@ import { type Call, defineCommand } from '../command';
 import { errorText, invalidOption } from '../errors';
 import { type Flag, type Given, LIMIT, LISTED, on, type ProjectFlags, reveal, text, time } from '../flags';
 import { openKeeping } from '../named-queues';
-import { type Cell, counted, momentText, type Output } from '../output';
+import { agoText, type Cell, counted, momentText, type Output } from '../output';
 import { fromLeft, showingProgress } from '../progress';
 
 export const FILTER_FLAGS = {
@@ -25,6 +26,12 @@ export type FailedFlags = Given<typeof FILTER_FLAGS> & ProjectFlags;
 
 export const DRY_RUN = on('only list the jobs and their number; change nothing');
 
+/** How many of the newest failed jobs are grouped. */
+const GROUPED = 1000;
+
+/** Columns that an error needs beside what the group is. */
+const READABLE_ERROR = 24;
+
 export const failed = defineCommand({
   name: 'failed',
   summary: 'list the failed jobs, newest first',
@@ -34,17 +41,25 @@ export const failed = defineCommand({
     ['onqueue failed', 'the newest'],
     ['onqueue failed --queue=mail --limit=10', 'from one queue'],
     ['onqueue failed --error=ECONNREFUSED --older-than=1h', 'failures of an outage more than an hour ago'],
+    ['onqueue failed --groups', 'what goes wrong, the most frequent first'],
     ['onqueue failed --batch=0193a6c1-…', 'of one batch'],
     ['onqueue failed 0193a6c1-…', 'one job, with its stack'],
-    ["onqueue failed --json | jq -r '.[].id'", 'for a program'],
+    ["onqueue failed --json | jq -r '.items[].id'", 'for a program'],
   ],
   words: ['[id]', 'show everything about this job'],
-  flags: { ...FILTER_FLAGS, limit: LIMIT, reveal: reveal() },
+  flags: {
+    ...FILTER_FLAGS,
+    limit: LIMIT,
+    groups: on(`a line for all jobs of a class with the same error, among the newest ${GROUPED}`),
+    reveal: reveal(),
+  },
   run(call) {
     const [id] = call.words;
-    const { limit, reveal: isRevealed = false } = call.flags;
+    const { limit, groups = false, reveal: isRevealed = false } = call.flags;
+    if (id !== undefined && groups) call.refuse('give either an id or --groups, not both.');
     if (id !== undefined) checkPlace(call);
     else if (isRevealed) call.refuse('give --reveal together with the id of one job.');
+    if (groups) return listGroups(call, limit);
     return id === undefined ? list(call, limit) : show(call, id, isRevealed);
   },
 });
@@ -63,6 +78,32 @@ async function list(call: Call<FailedFlags>, limit = LISTED): Promise<void> {
 
 /** How many links of a chain are named. */
 const MOST_NAMED = 10;
+
+/** Why jobs failed: each line is a class and what its errors have in common. @param limit groups that are listed */
+async function listGroups(call: Call<FailedFlags>, limit = LISTED): Promise<void> {
+  const filter = filterOf(call.flags);
+  const manager = await openKeeping(call);
+  // One more, to know whether there are more.
+  const found = await chosenJobs(call, manager, filter, { offset: 0, limit: GROUPED + 1 });
+  const groups = errorGroups(found.slice(0, GROUPED));
+  const { output, session } = call;
+  output.result(
+    groups.slice(0, limit).map(({ name, error, count, queues, newest, oldest }) => ({
+      ...{ name, error, count, queues, newest: newest.failedAt, oldest: oldest.failedAt, id: newest.id },
+    })),
+  );
+  if (groups.length === 0) output.line(filter === undefined ? 'No failed jobs.' : 'No failed job matches.');
+  const now = session.surroundings.clock.now();
+  const rows = groups.slice(0, limit).map(({ name, error, count, queues, newest }) => {
+    const [queue = '', ...others] = queues;
+    const where = others.length === 0 ? queue : `${queue} and ${others.length} more`;
+    return [count, name, where, agoText(newest.failedAt, now), error || newest.exception.split('\n', 1)[0]];
+  });
+  if (rows.length > 0) output.list(['jobs', 'class', 'queue', 'last', 'error'], rows, READABLE_ERROR);
+  if (found.length > GROUPED)
+    output.note(`There are more failed jobs than these ${GROUPED}: choose with --queue or --name.`);
+  if (groups.length > limit) output.note(`There are more groups than these ${limit}; raise --limit to see them.`);
+}
 
 async function show(call: Call<FailedFlags>, id: string, isRevealed: boolean): Promise<void> {
   const manager = await openKeeping(call);

@@ -1,5 +1,6 @@
 /** `monitor`: the queues and the running jobs; on a terminal redrawn every two seconds, with keys to pause queues. */
 import type { Milliseconds, Timer } from '../../base/clock';
+import { groupsOf } from '../../base/collections';
 import { oneLine } from '../../base/text';
 import { shortSpanText } from '../../base/span';
 import type { QueueConnection } from '../../dispatch/queue-connection';
@@ -247,7 +248,7 @@ export function snapshotTexts(snapshot: Snapshot, max: number, selected?: string
   const estimate = isExact ? [] : ['estimated'];
   return {
     summary: [connection, momentText(at), workersText(snapshot), ...estimate].join('   '),
-    queues: formatTable(HEADINGS, queues.map(rowOf))
+    queues: formatTable(HEADINGS, [...queues.map(rowOf), ...totalsOf(queues)])
       .split('\n')
       .map((line, row) => `${marks[row - 1] ?? '  '} ${line}`),
     running: runningLines(snapshot),
@@ -259,6 +260,17 @@ function crowded({ queues }: Snapshot, max: number): readonly QueueSnapshot[] {
   return queues.filter(({ ready }) => ready > max);
 }
 
+/** A last row, if there are several queues. */
+function totalsOf(queues: readonly QueueSnapshot[]): readonly (readonly Cell[])[] {
+  if (queues.length < 2) return [];
+  const sum = (of: (queue: QueueSnapshot) => number | undefined): number =>
+    queues.reduce((total, queue) => total + (of(queue) ?? 0), 0);
+  const known = { failed: sum(({ failed }) => failed), failures: sum(({ failures }) => failures) };
+  const [ready, delayed, running] = [sum((one) => one.ready), sum((one) => one.delayed), sum((one) => one.running)];
+  const perMinute = Math.round(sum(({ rate }) => rate) * 10) / 10;
+  return [[ready, delayed, running, failedText(known), '', perMinute, `all ${queues.length}`]];
+}
+
 function rowOf(queue: QueueSnapshot): Cell[] {
   const { ready, delayed, running, oldestWait, rate, isPaused } = queue;
   const wait = oldestWait === undefined ? '' : shortSpanText(oldestWait * 1000);
@@ -268,7 +280,7 @@ function rowOf(queue: QueueSnapshot): Cell[] {
 }
 
 /** `12, 3 in 5 min`: the failures of the last five minutes include jobs that were retried since. */
-function failedText({ failed, failures = 0 }: QueueSnapshot): Cell {
+function failedText({ failed, failures = 0 }: Pick<QueueSnapshot, 'failed' | 'failures'>): Cell {
   if (failures === 0) return failed ?? '';
   return `${failed === undefined ? '' : `${failed}, `}${failures} in 5 min`;
 }
@@ -280,17 +292,20 @@ function workersText({ workers }: Snapshot): string {
   return workers.length === 0 ? 'no workers' : `${counted(workers.length, 'worker')}, ${busy} of ${slots} slots busy`;
 }
 
-/** Longest-running first. */
+/** Longest-running first. Those of one class, queue and worker share a line with the one that has run longest. */
 function runningLines({ workers = [], at }: Snapshot): readonly string[] {
   const running = workers
-    .flatMap(({ host, pid, running }) => running.map((job) => ({ ...job, worker: `${host}:${pid}` })))
+    .flatMap(({ name: worker, pid, running }) => running.map((job) => ({ ...job, worker: `${worker}:${pid}` })))
     .toSorted((a, b) => a.since.getTime() - b.since.getTime());
   if (running.length === 0) return [];
   const span = (since: Date): Milliseconds => Math.max(at.getTime() - since.getTime(), 0);
-  const rows = running.map(({ name, id, queue, attempt, since, worker }) => [
-    ...[shortSpanText(span(since)), attempt, oneLine(name), oneLine(queue), oneLine(worker), oneLine(id)],
-  ]);
-  return formatTable(['for', 'attempt', 'job', 'queue', 'worker', 'id'], rows)
+  const alike = groupsOf(running, ({ name, queue, worker }) => JSON.stringify([name, queue, worker])).values();
+  const rows = Array.from(alike, (group) => {
+    const { name, id, queue, attempt, since, worker } = group[0]!;
+    const more = group.length === 1 ? '' : `and ${group.length - 1} more`;
+    return [shortSpanText(span(since)), attempt, ...[name, queue, worker, id].map((text) => oneLine(text)), more];
+  });
+  return formatTable(['for', 'attempt', 'job', 'queue', 'worker', 'id', ''], rows)
     .split('\n')
     .map((line) => `   ${line}`);
 }

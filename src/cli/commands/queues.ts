@@ -4,7 +4,7 @@ import type { QueueConnection } from '../../dispatch/queue-connection';
 import { defineCommand } from '../command';
 import { count, FORCE, names, on, time } from '../flags';
 import { CONNECTION_WORD, openNamed } from '../named-queues';
-import { counted } from '../output';
+import { type Cell, counted, failures } from '../output';
 import { fromLeft, showingProgress } from '../progress';
 
 export const size = defineCommand({
@@ -59,9 +59,11 @@ export const size = defineCommand({
     const headings = ['queue', 'ready', 'delayed', 'reserved', 'failed'];
     if (isAnyPaused) headings.push('paused');
     if (isAnyLimited) headings.push('at most');
-    const rows = sizes.map(({ until, limit, paused: isPaused, ...each }) => [
-      ...Object.values(each),
-      ...(isAnyPaused ? [until === undefined ? (isPaused ? 'yes' : '') : `until ${until}`] : []),
+    const pauseOf = (isPaused: boolean, until: string | undefined): Cell =>
+      isPaused ? { text: until === undefined ? 'yes' : `until ${until}`, tone: 'warning' } : '';
+    const rows = sizes.map(({ until, limit, paused: isPaused, queue, ready, delayed, reserved, failed }) => [
+      ...[queue, ready, delayed, reserved, failures(failed)],
+      ...(isAnyPaused ? [pauseOf(isPaused, until)] : []),
       ...(isAnyLimited ? [limit === undefined ? '' : `${limit} running`] : []),
     ]);
     call.output.list(headings, rows);

@@ -10,7 +10,7 @@ import { defineCommand, type Call } from '../command';
 import { HOW_TO_REGISTER, invalidOption } from '../errors';
 import { ofKind, type Flag } from '../flags';
 import { keepingConnections, openKeeping } from '../named-queues';
-import { agoText, counted, momentText, type Cell } from '../output';
+import { agoText, counted, momentText, type Cell, type Tone } from '../output';
 
 /** Columns that a state needs. */
 const READABLE_STATE = 20;
@@ -66,8 +66,13 @@ function rowOf(listing: ScheduleListing, now: Milliseconds): Cell[] {
     declared?.cadence ?? spec,
     next === undefined ? '–' : `in ${shortSpanText(Math.max(next.getTime() - now, 0))}`,
     last === undefined ? 'never yet' : agoText(last, now),
-    stateText(listing, now),
+    { text: stateText(listing, now), tone: toneOf(listing) },
   ];
+}
+
+function toneOf({ problem, pausedAt, isKept, heldBy }: ScheduleListing): Tone | undefined {
+  if (problem !== undefined) return 'bad';
+  return pausedAt !== undefined || !isKept || heldBy !== undefined ? 'warning' : undefined;
 }
 
 function stateText(

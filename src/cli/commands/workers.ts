@@ -9,7 +9,7 @@ import { defineCommand, type Call } from '../command';
 import { errorText } from '../errors';
 import { CONNECTION } from '../flags';
 import { keepingConnections, memoryRemark, noteMemory, openConnection } from '../named-queues';
-import { type Cell } from '../output';
+import { type Cell, failures } from '../output';
 
 export const workers = defineCommand({
   name: 'workers',
@@ -55,15 +55,15 @@ function rowOf(worker: RunningWorker): Cell[] {
     oneLine(`${connection}: ${queues.join(',')}`),
     `${busy}/${concurrency}`,
     outcomes.completed,
-    outcomes.failed,
+    failures(outcomes.failed),
     shortSpanText(ageOf(worker, worker.since)),
-    stateText(worker),
+    stateCell(worker),
     runsText(worker),
   ];
 }
 
-function stateText({ state, silentFor }: RunningWorker): string {
-  return silentFor > SILENT ? `silent for ${Math.round(silentFor)}s` : state;
+function stateCell({ state, silentFor }: RunningWorker): Cell {
+  return silentFor > SILENT ? { text: `silent for ${Math.round(silentFor)}s`, tone: 'bad' } : state;
 }
 
 function runsText(worker: RunningWorker): string {

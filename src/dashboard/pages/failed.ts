@@ -1,7 +1,8 @@
 /** What has failed and why: grouped by error, and one by one; read in bounded steps, as the address or a form chooses. */
 import { type FailedFilter, type FailedJob, matching } from '../../application/failed/failed-filter';
 import { address } from '../addresses';
-import { type ErrorGroup, errorGroups, type FailedLook, groupButtons, lookAtFailed, queuesOfGroup } from '../failures';
+import { type ErrorGroup, errorGroups } from '../../application/failed/error-groups';
+import { type FailedLook, groupButtons, lookAtFailed, queuesOfGroup } from '../failures';
 import { html, type Html } from '../html';
 import { groupPart, groupStory } from './failure-group';
 import { actionMenu, classLink, failureButtons, hiddenFields, jobLink, queueLink } from '../parts/links';

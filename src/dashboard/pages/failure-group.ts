@@ -4,7 +4,7 @@ import type { Attempt } from '../../operations/history/attempt';
 import { attemptOf, HISTORY, LONGEST_ID, readHistory } from '../../operations/history/attempt';
 import { redact } from '../../base/redact';
 import { isStoreAway } from '../../connections/errors';
-import type { ErrorGroup } from '../failures';
+import type { ErrorGroup } from '../../application/failed/error-groups';
 import { html, type Html } from '../html';
 import { type Chart, chartFigure } from '../parts/chart';
 import { classLink, queueLink } from '../parts/links';

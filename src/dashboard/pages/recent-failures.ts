@@ -1,7 +1,8 @@
 /** Why jobs failed within the last hour, for the first page: grouped by error, the largest group first. */
 import type { Milliseconds } from '../../base/clock';
 import { address } from '../addresses';
-import { type ErrorGroup, errorGroups, groupButtons, lookAtFailed, queuesOfGroup } from '../failures';
+import { type ErrorGroup, errorGroups } from '../../application/failed/error-groups';
+import { groupButtons, lookAtFailed, queuesOfGroup } from '../failures';
 import { html, type Html } from '../html';
 import { classLink } from '../parts/links';
 import { sparkline } from '../parts/chart';
