@@ -3,6 +3,7 @@ import { Command, type ErrorOptions, Help, Option } from 'commander';
 import type { QueueManager } from '../application/queue-manager';
 import { nearest, oneLine } from '../base/text';
 import { type Duration, isSuspiciouslyManySeconds } from '../job/duration';
+import { readEnvironmentFile } from './environment-file';
 import { EXIT_CODES_HELP, ExitCode } from './errors';
 import { type Flag, flagName, type Flags, type Given, PROJECT_FLAGS, type ProjectFlags, valueOf } from './flags';
 import type { Output } from './output';
@@ -89,6 +90,7 @@ export function defineCommand<const Table extends Flags>(declaration: CommandDec
       output.isJson = given.json === true;
       output.logsJson = given.log === 'json' || ('log' in table && output.isJson);
       const flags = withNewNames(table, given, output) as Given<Table> & ProjectFlags;
+      readEnvironmentFile(flags.envFile, session.surroundings);
       return declaration.run(new Call(session, command, flags, command.args));
     });
   };
@@ -139,7 +141,7 @@ export function newCommand({
 }
 
 function optionsOf(name: string, flag: Flag<unknown>): Option[] {
-  const { value, help, letter, isHidden, isNegative, conflicts, preset } = flag;
+  const { value, help, letter, isHidden, isNegative, negation, conflicts, preset } = flag;
   const written = flagName(name);
   // Without the positive form, commander would treat the flag as always given.
   if (isNegative === true) return [new Option(written).hideHelp(), new Option(flagName(`no-${name}`), help)];
@@ -151,7 +153,7 @@ function optionsOf(name: string, flag: Flag<unknown>): Option[] {
   if (conflicts !== undefined) option.conflicts(conflicts);
   if (preset !== undefined) option.preset(preset);
   if (flag.read !== undefined) option.argParser((text, before: unknown) => valueOf(flag, written, text, before));
-  return [option];
+  return negation === undefined ? [option] : [option, new Option(flagName(`no-${name}`), negation)];
 }
 
 /** Replaces old names, and numbers that look like milliseconds, by what they mean, and prints a note about each. */

@@ -13,6 +13,8 @@ export interface Flag<Value> {
   readonly isHidden?: true;
   /** Written as `--no-…`. */
   readonly isNegative?: true | undefined;
+  /** What `--no-…` means, if that may be written too. Its value is false. */
+  readonly negation?: string;
   readonly conflicts?: string;
   /** The values that it accepts. */
   readonly words?: readonly string[];
@@ -176,6 +178,10 @@ export const FORCE = on('do not ask for confirmation in production');
 export const PROJECT_FLAGS = {
   config: text('<file>', "configuration file to use instead of the project's onqueue.config.*"),
   require: list('<files>', 'also load this file, or all files that match a pattern (*, **, ?); may be repeated'),
+  envFile: {
+    ...text('<file>', "read environment variables from this file instead of the project's .env"),
+    negation: 'read no file of environment variables',
+  } as Flag<string | false>,
   json: on('print one JSON document'),
 };
 

@@ -19,7 +19,8 @@ export interface Surroundings {
   readonly stderr: OutputStream;
   readonly clock: Clock;
   readonly folder: string;
-  readonly environment: Readonly<NodeJS.ProcessEnv>;
+  /** Commands add the variables of `.env` to it. */
+  readonly environment: NodeJS.ProcessEnv;
   readonly connectors: Connectors;
   /** Asks on the terminal. Undefined if there is none. */
   readonly ask: ((question: string) => Promise<string>) | undefined;

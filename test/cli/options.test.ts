@@ -13,7 +13,8 @@ function parsed(...line: string[]): Parsed {
   let notes = '';
   let flags: WorkFlags = {};
   const stream = { write: (text: string) => (notes += text) };
-  const session = { output: new Output(stream, stream) } as Session;
+  const surroundings = { folder: '/', environment: {} };
+  const session = { output: new Output(stream, stream), surroundings } as Session;
   const run = (call: { readonly flags: WorkFlags }): void => void (flags = call.flags);
   const command = defineCommand({ name: 'work', summary: 'work', examples: [], flags: WORK_FLAGS, run })(session);
   command.parse(line, { from: 'user' });
