@@ -73,9 +73,6 @@ function startOf(attempt: Attempt | undefined): Milliseconds | undefined {
   return attempt && attempt.at.getTime() - (attempt.ms ?? 0);
 }
 
-/** In characters. */
-const LONGEST_STACK = 16 * 1024;
-
 /** What happened to a job, in words: each run with its error and the place in the source that it came from. */
 export function eventTable(story: JobStory, events: readonly JobEvent[], { now }: PageContext): Html {
   const { createdAt, at, state } = story.job;

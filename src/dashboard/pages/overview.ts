@@ -9,7 +9,7 @@ import { chartFigure } from '../parts/chart';
 import { beginnings, figuresOf, rateCharts, withoutSpans } from '../parts/figures';
 import { queueTables, type SeenQueues } from '../parts/queue-table';
 import { type Period, periodIn, rangeLinks } from '../parts/period';
-import { keyNumbers, table } from '../parts/table';
+import { keyNumbers } from '../parts/table';
 import { counted, moment, secondsText, tenths } from '../parts/text';
 import { readEach, schedulesOf, snapshotOf } from '../readings';
 import type { Page, PageContext } from '../view';
