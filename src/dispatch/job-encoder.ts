@@ -241,7 +241,10 @@ function withEntities(application: DispatchApplication): CodecClasses {
     definitionOf: (target) => application.registry.definitionOf(target),
     entityOf(value) {
       // The job of a stored schedule: it was decoded, and is sent again.
-      if (value instanceof HeldEntities) return [value.adapter, { ...value, id: value.id }];
+      if (value instanceof HeldEntities) {
+        const { adapter, class: name, connection, id } = value;
+        return [adapter, { class: name, ...(connection !== undefined && { connection }), id }];
+      }
       for (const adapter of application.entities) {
         const entity = adapter.identify(value);
         if (entity !== undefined) return [adapter.name, entity];

@@ -328,6 +328,9 @@ export class Schedules {
 
   /** @throws E_UNKNOWN_SCHEDULE */
   async named(name: string): Promise<Schedule> {
+    // One of the code needs no store: a program may only ask when it comes up.
+    const declared = this.all.find((schedule) => schedule.name === name);
+    if (declared !== undefined) return declared;
     const placed = await this.#placed();
     return placed.get(name)?.schedule ?? unknownAmong(name, placed);
   }

@@ -407,7 +407,7 @@ test('a fake sends stored schedules as its clock passes their times', async () =
   await Queue.schedules.put('report', { cron: '0 8 * * *' }, new Prune('7d'));
   await queue.travelTo(new Date('2027-01-10T12:00:00Z'));
 
-  queue.assertPushedTimes(Prune, 3);
+  expect(queue.pushed(Prune)).toHaveLength(3);
 });
 
 /** A worker's process, which has opened its connection. */
