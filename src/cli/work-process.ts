@@ -21,8 +21,8 @@ import {
 import { processWorker, type Worker } from '../worker/worker';
 import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/worker-options';
 import { JOB_HEADINGS, jobRow, listedJobs, type RegisteredJob, shortNamesRemark } from './commands/classes';
-import { ExitCode, noJobs } from './errors';
-import { commandLineOf, type Flag, WORK_FLAGS, workerOptions, type WorkFlags } from './flags';
+import { ExitCode, invalidOption, noJobs } from './errors';
+import { commandLineOf, type Flag, namesIn, WORK_FLAGS, workerOptions, type WorkFlags } from './flags';
 import { serveHealth } from './http-server';
 import { checkConnection, memoryRemark } from './named-queues';
 import { counted, formatTable } from './output';
@@ -39,7 +39,7 @@ const ANSWER_MARGIN: Seconds = 5;
 export class WorkProcess {
   readonly #session: Session;
   readonly #connection: string | undefined;
-  readonly #flags: WorkFlags;
+  #flags: WorkFlags;
   readonly #options: ResolvedWorkerOptions;
   /** Called at the end. */
   readonly #undo: (() => void)[] = [];
@@ -77,6 +77,8 @@ export class WorkProcess {
     const { logger, registry, configurationSource } = manager;
     // A worker without jobs would give back everything.
     if (registry.all().length === 0) throw noJobs(configurationSource);
+    const isAll = namesEveryQueue(this.#flags);
+    if (isAll) this.#flags = withEveryQueue(manager, this.#connection, this.#flags);
     const options = workerOptions(this.#connection, this.#flags);
     const changed = (): void => this.#link?.changed();
     const { stderr, onStray: uncaught } = this.#session.surroundings;
@@ -86,7 +88,7 @@ export class WorkProcess {
     if (this.#orphaned) void worker.stop();
     // Listens before the log says that the worker runs: whoever reads that may send a signal.
     this.#stopAtSignals(logger);
-    if (fresh !== 'again' && !opened) printOpening(this.#session, manager, this.#connection, this.#flags);
+    if (fresh !== 'again' && !opened) printOpening(this.#session, manager, this.#connection, this.#flags, isAll);
     if (address !== undefined) logger.info({}, `Health is served at ${address}/health.`);
     if (processNumber !== undefined) return this.#runSupervised(manager, worker);
     if (fresh !== undefined) this.#stopWhenStale(manager, worker);
@@ -201,19 +203,49 @@ export class WorkProcess {
   }
 }
 
+/** In `--queue`: the queues of all registered jobs. */
+const EVERY = '*';
+
+function namesEveryQueue({ queue }: WorkFlags): boolean {
+  return queue !== undefined && namesIn(queue, '--queue').includes(EVERY);
+}
+
+/** `high,*` is `high`, and then the others to which registered jobs go. @throws E_INVALID_OPTION */
+function withEveryQueue(manager: QueueManager, given: string | undefined, flags: WorkFlags): WorkFlags {
+  const { name: connection } = manager.driver(given);
+  const all = listedJobs(manager);
+  const here = all.filter((job) => job.connection === connection);
+  if (here.length === 0) {
+    const others = [...new Set(all.map((job) => job.connection))].map((other) => `onqueue work ${other} --queue='*'`);
+    const remedy = `No registered job goes to the connection '${connection}'. They go elsewhere: ${others.join(', ')}`;
+    throw invalidOption('--queue', EVERY, remedy);
+  }
+  const named = new Set(resolveWorkerOptions(workerOptions(given, flags)).queues?.map((queue) => queue.name));
+  const more = [...new Set(here.map((job) => job.queue))].filter((queue) => !named.has(queue)).toSorted();
+  const queue = namesIn(flags.queue ?? EVERY, '--queue').flatMap((name) => (name === EVERY ? more : [name]));
+  return { ...flags, queue: queue.join(',') };
+}
+
 /** How many classes the start of a worker lists. */
 const MOST_LISTED = 20;
 
 /** What `work` prints at its start: the store, the queues, the registered jobs of these queues, and warnings about them. */
-function printOpening(session: Session, manager: QueueManager, given: string | undefined, flags: WorkFlags): void {
+function printOpening(
+  session: Session,
+  manager: QueueManager,
+  given: string | undefined,
+  flags: WorkFlags,
+  isAll: boolean,
+): void {
   const { name: connection, driver, address } = manager.driver(given);
   const options = resolveWorkerOptions(workerOptions(given, flags));
   const queues = options.queues?.map((queue) => queue.name) ?? [manager.settings(connection).queue];
   const jobs = listedJobs(manager, options.defaults);
+  const listed = queues.join(', ') + (isAll ? ' (those of all registered jobs)' : '');
   const store = `${address} (connection ${connection}, driver ${driver})`;
   if (logFormat(session.surroundings.stderr, flags) === 'json') {
     const facts = { connection, driver, store: address, queues, jobs };
-    manager.logger.info(facts, `The worker starts. Store: ${store}. Queues: ${queues.join(', ')}.`);
+    manager.logger.info(facts, `The worker starts. Store: ${store}. Queues: ${listed}.`);
   } else if (flags.quiet !== true) {
     const own = jobs.filter((job) => job.connection === connection && queues.includes(job.queue));
     const table = own.length === 0 ? [] : ['', formatTable(JOB_HEADINGS, own.slice(0, MOST_LISTED).map(jobRow))];
@@ -222,7 +254,7 @@ function printOpening(session: Session, manager: QueueManager, given: string | u
       table.push(
         `${own.length === 0 ? '' : 'and '}${counted(others, 'job class', 'job classes')} more: onqueue classes`,
       );
-    session.output.note([`Store    ${store}`, `Queues   ${queues.join(', ')}`, ...table, ''].join('\n'));
+    session.output.note([`Store    ${store}`, `Queues   ${listed}`, ...table, ''].join('\n'));
   }
   const warn = (remark: string | undefined): void => {
     if (remark !== undefined) manager.logger.warn({}, remark);

@@ -126,7 +126,10 @@ export const WORKER_OPTIONS = {
   queue: {
     read: queues,
     default: undefined,
-    flag: { value: '<names>', help: "queues to work on, in this order: high,default (default: the connection's)" },
+    flag: {
+      value: '<names>',
+      help: "queues to work on, in this order: high,default; '*', in quotes, is those of all registered jobs (default: the connection's)",
+    },
   },
   fair: {
     read: flag,

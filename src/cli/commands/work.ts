@@ -22,6 +22,7 @@ export const work = defineCommand({
   examples: [
     ['onqueue work', 'the default connection and its queue'],
     ['onqueue work redis --queue=high,default', "'high' first"],
+    ["onqueue work --queue='*'", 'the queues of all registered jobs'],
     ["onqueue work --require 'dist/jobs/**/*.js'", 'load the jobs from these files'],
     ['onqueue work --concurrency=10 --timeout=2m', 'ten jobs at once'],
     ['onqueue work --processes=4 --memory=512', 'four processes, each replaced when it has grown too large'],
