@@ -11,56 +11,11 @@ import { type Answer, htmlAnswer, jsonAnswer, plainAnswer, redirect } from '../h
 import { cookieAttributes, cookiesNamed, type DashboardRequest, isProgram } from '../http/request';
 import { hiddenFields } from '../parts/links';
 import { type Action, type ActionContext, loggedFields, type Notice, type Question, type Undo } from './action';
-import { cancelBatch, retryBatch } from './batch-actions';
-import {
-  cancelJob,
-  cancelJobs,
-  forgetFailed,
-  forgetJob,
-  promoteJob,
-  promoteJobs,
-  rescheduleJob,
-  restartJob,
-  retryFailed,
-  retryJob,
-} from './job-actions';
-import {
-  limitLane,
-  limitQueue,
-  pauseLane,
-  pauseQueue,
-  pauseSchedule,
-  removeSchedule,
-  resumeLane,
-  resumeQueue,
-  resumeSchedule,
-  runSchedule,
-} from './queue-actions';
+import { BATCH_ACTIONS } from './batch-actions';
+import { JOB_ACTIONS } from './job-actions';
+import { QUEUE_ACTIONS } from './queue-actions';
 
-export const ACTIONS: Readonly<Record<string, Action>> = {
-  'cancel-job': cancelJob,
-  'cancel-jobs': cancelJobs,
-  'promote-job': promoteJob,
-  'promote-jobs': promoteJobs,
-  'reschedule-job': rescheduleJob,
-  'retry-job': retryJob,
-  'restart-job': restartJob,
-  'forget-job': forgetJob,
-  'cancel-batch': cancelBatch,
-  'retry-batch': retryBatch,
-  'retry-failed': retryFailed,
-  'forget-failed': forgetFailed,
-  'pause-queue': pauseQueue,
-  'resume-queue': resumeQueue,
-  'limit-queue': limitQueue,
-  'limit-lane': limitLane,
-  'pause-lane': pauseLane,
-  'resume-lane': resumeLane,
-  'run-schedule': runSchedule,
-  'pause-schedule': pauseSchedule,
-  'resume-schedule': resumeSchedule,
-  'remove-schedule': removeSchedule,
-};
+export const ACTIONS: Readonly<Record<string, Action>> = { ...JOB_ACTIONS, ...BATCH_ACTIONS, ...QUEUE_ACTIONS };
 
 /** Carries out an action, after asking if necessary, and logs who did it. */
 export async function carryOut(

@@ -13,39 +13,40 @@ async function batchIn(form: URLSearchParams, { manager }: ActionContext) {
   return { connection, id, batch: await manager.batches.get(id, { connection }) };
 }
 
-export const cancelBatch: Action = {
-  async ask(form, context) {
-    const { connection, id, batch } = await batchIn(form, context);
-    return {
-      title: 'Cancel this batch?',
-      text: html`<p><bdi>${batch?.name}</bdi> <bdi class="mono">${id}</bdi> of <bdi>${connection}</bdi>${batch && `, with ${counted(batch.pending, 'job')} left of ${numberText(batch.total)}`}</p>
-        <p>Waiting jobs are skipped; running jobs go on. Its <code>finally</code> job is sent when none is left; its <code>then</code> job is not.</p>`,
-      button: 'Cancel the batch',
-    };
+export const BATCH_ACTIONS: Readonly<Record<string, Action>> = {
+  'cancel-batch': {
+    async ask(form, context) {
+      const { connection, id, batch } = await batchIn(form, context);
+      return {
+        title: 'Cancel this batch?',
+        text: html`<p><bdi>${batch?.name}</bdi> <bdi class="mono">${id}</bdi> of <bdi>${connection}</bdi>${batch && `, with ${counted(batch.pending, 'job')} left of ${numberText(batch.total)}`}</p>
+          <p>Waiting jobs are skipped; running jobs go on. Its <code>finally</code> job is sent when none is left; its <code>then</code> job is not.</p>`,
+        button: 'Cancel the batch',
+      };
+    },
+    async run(form, context) {
+      const { connection, id, batch } = await batchIn(form, context);
+      if (batch === undefined) return unknown(id);
+      const isNew = await context.manager.batches.cancel(id, { connection });
+      if (isNew)
+        return { text: `${titleOf(batch)} is cancelled: its waiting jobs are skipped.`, link: pageOf(batch, form) };
+      return { text: `${titleOf(batch)} ${batch.isCancelled ? 'was already cancelled' : 'has finished'}.` };
+    },
   },
-  async run(form, context) {
-    const { connection, id, batch } = await batchIn(form, context);
-    if (batch === undefined) return unknown(id);
-    const isNew = await context.manager.batches.cancel(id, { connection });
-    if (isNew)
-      return { text: `${titleOf(batch)} is cancelled: its waiting jobs are skipped.`, link: pageOf(batch, form) };
-    return { text: `${titleOf(batch)} ${batch.isCancelled ? 'was already cancelled' : 'has finished'}.` };
-  },
-};
-
-export const retryBatch: Action = {
-  async run(form, context) {
-    const { connection, id, batch } = await batchIn(form, context);
-    if (batch === undefined) return unknown(id);
-    try {
-      const retried = await batch.retryFailed();
-      const { skipped = 0 } = (await context.manager.batches.get(id, { connection })) ?? {};
-      return { text: retriedText(batch, retried, skipped), link: pageOf(batch, form) };
-    } catch (error) {
-      if (!retryIncomplete.is(error)) throw error;
-      // Some jobs were sent back; the others can be seen on the batch's page.
-      return { text: `${titleOf(batch)}: ${redact(error.message)}`, link: pageOf(batch, form) };
-    }
+  'retry-batch': {
+    async run(form, context) {
+      const { connection, id, batch } = await batchIn(form, context);
+      if (batch === undefined) return unknown(id);
+      try {
+        const retried = await batch.retryFailed();
+        const { skipped = 0 } = (await context.manager.batches.get(id, { connection })) ?? {};
+        return { text: retriedText(batch, retried, skipped), link: pageOf(batch, form) };
+      } catch (error) {
+        if (!retryIncomplete.is(error)) throw error;
+        // Some jobs were sent back; the others can be seen on the batch's page.
+        return { text: `${titleOf(batch)}: ${redact(error.message)}`, link: pageOf(batch, form) };
+      }
+    },
   },
 };
 

@@ -26,48 +26,139 @@ const CANCELLED: Readonly<Record<CancelResult, string>> = {
   unknown: 'is no longer waiting or running.',
 };
 
-export const cancelJob: Action = {
-  async ask(form) {
-    return {
-      title: 'Cancel this job?',
-      text: which(form, 'If it waits, it is removed for good. If it runs, it is told to stop.'),
-      button: 'Cancel the job',
-    };
+export const JOB_ACTIONS: Readonly<Record<string, Action>> = {
+  'cancel-job': {
+    async ask(form) {
+      return {
+        title: 'Cancel this job?',
+        text: which(form, 'If it waits, it is removed for good. If it runs, it is told to stop.'),
+        button: 'Cancel the job',
+      };
+    },
+    async run(form, { manager, viewer }) {
+      const { connection, id, queue } = jobIn(form);
+      const result = await manager.connection(connection).cancel(id, { queue, reason: reasonFor(viewer) });
+      return { text: `The job ${id} ${CANCELLED[result]}` };
+    },
   },
-  async run(form, { manager, viewer }) {
-    const { connection, id, queue } = jobIn(form);
-    const result = await manager.connection(connection).cancel(id, { queue, reason: reasonFor(viewer) });
-    return { text: `The job ${id} ${CANCELLED[result]}` };
+  /** Ticked jobs, whatever states they are in by now. */
+  'cancel-jobs': {
+    async ask(form) {
+      const ticked = tickedIn(form) ?? [];
+      if (ticked.length === 0) return undefined;
+      return {
+        title: 'Cancel these jobs?',
+        text: html`<p><strong>${counted(ticked.length, 'job')}</strong></p>
+          <p>Those that wait are removed for good. Those that run are told to stop.</p>`,
+        button: 'Cancel them',
+      };
+    },
+    run: (form, { manager, viewer }) =>
+      carriedOut(form, manager, {
+        one: async ({ connection, id, queue }) =>
+          (await manager.connection(connection).cancel(id, { queue, reason: reasonFor(viewer) })) !== 'unknown',
+        told: (count) => `${counted(count, 'job')} ${count === 1 ? 'is' : 'are'} cancelled, or told to stop.`,
+      }),
   },
-};
-
-/** Ticked jobs, whatever states they are in by now. */
-export const cancelJobs: Action = {
-  async ask(form) {
-    const ticked = tickedIn(form) ?? [];
-    if (ticked.length === 0) return undefined;
-    return {
-      title: 'Cancel these jobs?',
-      text: html`<p><strong>${counted(ticked.length, 'job')}</strong></p>
-        <p>Those that wait are removed for good. Those that run are told to stop.</p>`,
-      button: 'Cancel them',
-    };
+  'promote-jobs': {
+    run: (form, { manager }) =>
+      carriedOut(form, manager, {
+        one: async ({ connection, id, queue }) =>
+          (await manager.connection(connection).promote(id, { queue })) !== 'unknown',
+        told: (count) => `${counted(count, 'job')} ${count === 1 ? 'is' : 'are'} ready.`,
+      }),
   },
-  run: (form, { manager, viewer }) =>
-    carriedOut(form, manager, {
-      one: async ({ connection, id, queue }) =>
-        (await manager.connection(connection).cancel(id, { queue, reason: reasonFor(viewer) })) !== 'unknown',
-      told: (count) => `${counted(count, 'job')} ${count === 1 ? 'is' : 'are'} cancelled, or told to stop.`,
-    }),
-};
-
-export const promoteJobs: Action = {
-  run: (form, { manager }) =>
-    carriedOut(form, manager, {
-      one: async ({ connection, id, queue }) =>
-        (await manager.connection(connection).promote(id, { queue })) !== 'unknown',
-      told: (count) => `${counted(count, 'job')} ${count === 1 ? 'is' : 'are'} ready.`,
-    }),
+  'promote-job': {
+    async run(form, { manager }) {
+      const { connection, id, queue } = jobIn(form);
+      return { text: `The job ${id} ${MOVED[await manager.connection(connection).promote(id, { queue })]}` };
+    },
+  },
+  'reschedule-job': {
+    async ask(form) {
+      return {
+        title: 'Move this job?',
+        text: which(form, 'It becomes ready at another moment, also if it waits for its next attempt.'),
+        fields: html`<p>
+          <label>When: a time from now, such as 30s or 2h, or a moment, such as 2027-03-27T12:00 (UTC)
+            <input type="text" name="when" required maxlength="40" autocomplete="off" /></label>
+        </p>`,
+        button: 'Move the job',
+      };
+    },
+    async run(form, { manager }) {
+      const { connection, id, queue } = jobIn(form);
+      const delay = delayIn(fieldOf(form, 'when'));
+      return { text: `The job ${id} ${MOVED[await manager.connection(connection).reschedule(id, delay, { queue })]}` };
+    },
+  },
+  'retry-job': { run: (form, { manager }) => retry(form, manager, false) },
+  'restart-job': {
+    async ask(form) {
+      return {
+        title: 'Retry this job from the start?',
+        text: which(form, 'What it has kept of the steps that it has done is forgotten: it does them again.'),
+        button: 'Retry it from the start',
+      };
+    },
+    run: (form, { manager }) => retry(form, manager, true),
+  },
+  'forget-job': {
+    async ask(form) {
+      return {
+        title: 'Forget this failed job?',
+        text: which(form, 'It is removed with its data and its error, and can no longer be retried.'),
+        button: 'Forget the job',
+      };
+    },
+    async run(form, { manager }) {
+      const { connection, id, queue } = jobIn(form);
+      const isGone = await manager.failed.forget(id, { connection, queue });
+      return { text: isGone ? `The job ${id} is forgotten.` : `The job ${id} is not among the failed jobs.` };
+    },
+  },
+  'retry-failed': {
+    async ask(form, { manager }) {
+      // Ticked jobs were seen one by one; all that match may be a lot of work.
+      if (tickedIn(form) !== undefined) return undefined;
+      return {
+        title: 'Retry these failed jobs?',
+        text: html`${await allMeant(form, manager)}<p>They go back to their queues, with all their tries.</p>`,
+        button: 'Retry them',
+      };
+    },
+    run: (form, { manager }) =>
+      carriedOut(form, manager, {
+        one: ({ id, ...place }) => manager.failed.retry(id, place),
+        all: () => manager.failed.retry(filterOf(choiceIn(form)) ?? 'all'),
+        told: (count) =>
+          `${counted(count, 'failed job')} ${count === 1 ? 'goes back to its queue' : 'go back to their queues'}.`,
+      }),
+  },
+  'forget-failed': {
+    async ask(form, { manager }) {
+      const ticked = tickedIn(form);
+      if (ticked?.length === 0) return undefined;
+      const meant =
+        ticked === undefined
+          ? await allMeant(form, manager)
+          : html`<p><strong>${counted(ticked.length, 'failed job')}</strong></p>`;
+      return {
+        title: 'Forget these failed jobs?',
+        text: html`${meant}<p>They are removed with their data and their errors, and cannot be retried any more.</p>`,
+        button: 'Forget them',
+      };
+    },
+    run: (form, { manager }) =>
+      carriedOut(form, manager, {
+        one: ({ id, ...place }) => manager.failed.forget(id, place),
+        all: () => {
+          const filter = filterOf(choiceIn(form));
+          return filter === undefined ? manager.failed.flush() : manager.failed.forget(filter);
+        },
+        told: (count) => `${counted(count, 'failed job')} ${count === 1 ? 'is' : 'are'} forgotten.`,
+      }),
+  },
 };
 
 const MOVED: Readonly<Record<RescheduleResult, string>> = {
@@ -75,45 +166,6 @@ const MOVED: Readonly<Record<RescheduleResult, string>> = {
   ready: 'is ready: it runs when the jobs before it have been taken.',
   running: 'is running already.',
   unknown: 'is no longer delayed.',
-};
-
-export const promoteJob: Action = {
-  async run(form, { manager }) {
-    const { connection, id, queue } = jobIn(form);
-    return { text: `The job ${id} ${MOVED[await manager.connection(connection).promote(id, { queue })]}` };
-  },
-};
-
-export const rescheduleJob: Action = {
-  async ask(form) {
-    return {
-      title: 'Move this job?',
-      text: which(form, 'It becomes ready at another moment, also if it waits for its next attempt.'),
-      fields: html`<p>
-        <label>When: a time from now, such as 30s or 2h, or a moment, such as 2027-03-27T12:00 (UTC)
-          <input type="text" name="when" required maxlength="40" autocomplete="off" /></label>
-      </p>`,
-      button: 'Move the job',
-    };
-  },
-  async run(form, { manager }) {
-    const { connection, id, queue } = jobIn(form);
-    const delay = delayIn(fieldOf(form, 'when'));
-    return { text: `The job ${id} ${MOVED[await manager.connection(connection).reschedule(id, delay, { queue })]}` };
-  },
-};
-
-export const retryJob: Action = { run: (form, { manager }) => retry(form, manager, false) };
-
-export const restartJob: Action = {
-  async ask(form) {
-    return {
-      title: 'Retry this job from the start?',
-      text: which(form, 'What it has kept of the steps that it has done is forgotten: it does them again.'),
-      button: 'Retry it from the start',
-    };
-  },
-  run: (form, { manager }) => retry(form, manager, true),
 };
 
 async function retry(form: URLSearchParams, { failed }: QueueManager, fromStart: boolean): Promise<Notice> {
@@ -125,21 +177,6 @@ async function retry(form: URLSearchParams, { failed }: QueueManager, fromStart:
     link: { address: address('job', { connection, id, queue }), label: 'Show it' },
   };
 }
-
-export const forgetJob: Action = {
-  async ask(form) {
-    return {
-      title: 'Forget this failed job?',
-      text: which(form, 'It is removed with its data and its error, and can no longer be retried.'),
-      button: 'Forget the job',
-    };
-  },
-  async run(form, { manager }) {
-    const { connection, id, queue } = jobIn(form);
-    const isGone = await manager.failed.forget(id, { connection, queue });
-    return { text: isGone ? `The job ${id} is forgotten.` : `The job ${id} is not among the failed jobs.` };
-  },
-};
 
 function which(form: URLSearchParams, meaning: string): Html {
   const { connection, id, queue } = jobIn(form);
@@ -169,50 +206,6 @@ interface Place {
   readonly queue: string;
   readonly id: string;
 }
-
-export const retryFailed: Action = {
-  async ask(form, { manager }) {
-    // Ticked jobs were seen one by one; all that match may be a lot of work.
-    if (tickedIn(form) !== undefined) return undefined;
-    return {
-      title: 'Retry these failed jobs?',
-      text: html`${await allMeant(form, manager)}<p>They go back to their queues, with all their tries.</p>`,
-      button: 'Retry them',
-    };
-  },
-  run: (form, { manager }) =>
-    carriedOut(form, manager, {
-      one: ({ id, ...place }) => manager.failed.retry(id, place),
-      all: () => manager.failed.retry(filterOf(choiceIn(form)) ?? 'all'),
-      told: (count) =>
-        `${counted(count, 'failed job')} ${count === 1 ? 'goes back to its queue' : 'go back to their queues'}.`,
-    }),
-};
-
-export const forgetFailed: Action = {
-  async ask(form, { manager }) {
-    const ticked = tickedIn(form);
-    if (ticked?.length === 0) return undefined;
-    const meant =
-      ticked === undefined
-        ? await allMeant(form, manager)
-        : html`<p><strong>${counted(ticked.length, 'failed job')}</strong></p>`;
-    return {
-      title: 'Forget these failed jobs?',
-      text: html`${meant}<p>They are removed with their data and their errors, and cannot be retried any more.</p>`,
-      button: 'Forget them',
-    };
-  },
-  run: (form, { manager }) =>
-    carriedOut(form, manager, {
-      one: ({ id, ...place }) => manager.failed.forget(id, place),
-      all: () => {
-        const filter = filterOf(choiceIn(form));
-        return filter === undefined ? manager.failed.flush() : manager.failed.forget(filter);
-      },
-      told: (count) => `${counted(count, 'failed job')} ${count === 1 ? 'is' : 'are'} forgotten.`,
-    }),
-};
 
 interface Deed {
   readonly one: (place: Place) => Promise<boolean>;

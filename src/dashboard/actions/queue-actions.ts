@@ -9,48 +9,127 @@ const queueIn = (form: URLSearchParams) => {
   return { connection, queue, fields: { connection, queue } };
 };
 
-export const pauseQueue: Action = {
-  async run(form, { manager }) {
-    const { connection, queue, fields } = queueIn(form);
-    const time = form.get('for') ?? undefined;
-    const isNew = await manager.connection(connection).pause(queue, { for: time as Duration | undefined });
-    const undo = { action: 'resume-queue', fields, label: 'Resume' };
-    return isNew
-      ? {
-          text: `${queue} is paused${time === undefined ? '' : ` for ${time}`}: running jobs go on, waiting ones stay.`,
-          undo,
-        }
-      : { text: `${queue} was already paused; the pause now ends as you have just said.`, undo };
+export const QUEUE_ACTIONS: Readonly<Record<string, Action>> = {
+  'pause-queue': {
+    async run(form, { manager }) {
+      const { connection, queue, fields } = queueIn(form);
+      const time = form.get('for') ?? undefined;
+      const isNew = await manager.connection(connection).pause(queue, { for: time as Duration | undefined });
+      const undo = { action: 'resume-queue', fields, label: 'Resume' };
+      return isNew
+        ? {
+            text: `${queue} is paused${time === undefined ? '' : ` for ${time}`}: running jobs go on, waiting ones stay.`,
+            undo,
+          }
+        : { text: `${queue} was already paused; the pause now ends as you have just said.`, undo };
+    },
   },
-};
-
-export const resumeQueue: Action = {
-  async run(form, { manager }) {
-    const { connection, queue, fields } = queueIn(form);
-    const wasPaused = await manager.connection(connection).resume(queue);
-    if (!wasPaused) return { text: `${queue} was not paused.` };
-    return { text: `${queue} is resumed.`, undo: { action: 'pause-queue', fields, label: 'Pause again' } };
+  'resume-queue': {
+    async run(form, { manager }) {
+      const { connection, queue, fields } = queueIn(form);
+      const wasPaused = await manager.connection(connection).resume(queue);
+      if (!wasPaused) return { text: `${queue} was not paused.` };
+      return { text: `${queue} is resumed.`, undo: { action: 'pause-queue', fields, label: 'Pause again' } };
+    },
   },
-};
-
-export const limitQueue: Action = {
-  async ask(form, { manager }) {
-    const { connection, queue } = queueIn(form);
-    const limits = await manager.connection(connection).limits();
-    const present = limits.find((each) => each.queue === queue)?.running;
-    return {
-      title: `Limit ${queue}?`,
-      text: html`<p>Only so many of its jobs run at a time, over all workers. Those that run now go on.</p>`,
-      fields: html`<p><label>At most; empty: any number <input type="number" name="running" min="1" value="${present}" /></label></p>`,
-      button: 'Limit the queue',
-    };
+  'limit-queue': {
+    async ask(form, { manager }) {
+      const { connection, queue } = queueIn(form);
+      const limits = await manager.connection(connection).limits();
+      const present = limits.find((each) => each.queue === queue)?.running;
+      return {
+        title: `Limit ${queue}?`,
+        text: html`<p>Only so many of its jobs run at a time, over all workers. Those that run now go on.</p>`,
+        fields: html`<p><label>At most; empty: any number <input type="number" name="running" min="1" value="${present}" /></label></p>`,
+        button: 'Limit the queue',
+      };
+    },
+    async run(form, { manager }) {
+      const { connection, queue } = queueIn(form);
+      const given = form.get('running') ?? '';
+      const limit = given === '' ? undefined : { running: Number(given) };
+      await manager.connection(connection).limit(queue, limit);
+      return { text: limit === undefined ? `${queue} has no limit.` : `At most ${given} of ${queue} run at a time.` };
+    },
   },
-  async run(form, { manager }) {
-    const { connection, queue } = queueIn(form);
-    const given = form.get('running') ?? '';
-    const limit = given === '' ? undefined : { running: Number(given) };
-    await manager.connection(connection).limit(queue, limit);
-    return { text: limit === undefined ? `${queue} has no limit.` : `At most ${given} of ${queue} run at a time.` };
+  'pause-lane': {
+    async run(form, context) {
+      const { lane, fields, store } = laneIn(form, context);
+      await store.pause();
+      const undo = { action: 'resume-lane', fields, label: 'Resume' };
+      return { text: `The lane ${lane} is paused: it lets in no more jobs, and those that are in go on.`, undo };
+    },
+  },
+  'resume-lane': {
+    async run(form, context) {
+      const { lane, fields, store } = laneIn(form, context);
+      await store.resume();
+      return {
+        text: `The lane ${lane} is resumed.`,
+        undo: { action: 'pause-lane', fields, label: 'Pause again' },
+      };
+    },
+  },
+  'limit-lane': {
+    async run(form, context) {
+      const { lane, fields, store } = laneIn(form, context);
+      const running = form.get('running') ?? '';
+      await store.limit(running === '' ? undefined : Number(running));
+      return running === ''
+        ? { text: `The lane ${lane} lets in as many jobs as they say.` }
+        : {
+            text: `The lane ${lane} lets in ${running} at a time.`,
+            undo: { action: 'limit-lane', fields, label: 'As many as its jobs say' },
+          };
+    },
+  },
+  'run-schedule': {
+    async ask(form) {
+      const { name } = nameIn(form);
+      return {
+        title: `Run ${name} now?`,
+        text: html`<p>Its job is sent at once, in addition to those that the schedule sends.</p>`,
+        button: 'Run it now',
+      };
+    },
+    async run(form, { manager }) {
+      const { name } = nameIn(form);
+      const id = await manager.schedules.run(name);
+      return {
+        text: `The job of ${name} was sent.`,
+        link: { address: address('search', { text: id }), label: 'Show it' },
+      };
+    },
+  },
+  'remove-schedule': {
+    async ask(form) {
+      const { name } = nameIn(form);
+      return {
+        title: `Remove ${name}?`,
+        text: html`<p>It sends nothing more. Jobs that it has already sent still run.</p>`,
+        button: 'Remove it',
+      };
+    },
+    async run(form, { manager }) {
+      const { name } = nameIn(form);
+      return { text: (await manager.schedules.remove(name)) ? `${name} is removed.` : `${name} was already removed.` };
+    },
+  },
+  'pause-schedule': {
+    async run(form, { manager }) {
+      const { name, fields } = nameIn(form);
+      const undo = { action: 'resume-schedule', fields, label: 'Resume' };
+      const isNew = await manager.schedules.pause(name);
+      return { text: isNew ? `${name} is paused: it sends nothing.` : `${name} was already paused.`, undo };
+    },
+  },
+  'resume-schedule': {
+    async run(form, { manager }) {
+      const { name, fields } = nameIn(form);
+      if (!(await manager.schedules.resume(name))) return { text: `${name} was not paused.` };
+      const undo = { action: 'pause-schedule', fields, label: 'Pause again' };
+      return { text: `${name} is resumed. Occurrences during the pause are not made up for.`, undo };
+    },
   },
 };
 
@@ -60,93 +139,7 @@ const laneIn = (form: URLSearchParams, { manager }: ActionContext) => {
   return { lane, fields: { ...fields, lane }, store: manager.connection(connection).lane(queue, lane) };
 };
 
-export const pauseLane: Action = {
-  async run(form, context) {
-    const { lane, fields, store } = laneIn(form, context);
-    await store.pause();
-    const undo = { action: 'resume-lane', fields, label: 'Resume' };
-    return { text: `The lane ${lane} is paused: it lets in no more jobs, and those that are in go on.`, undo };
-  },
-};
-
-export const resumeLane: Action = {
-  async run(form, context) {
-    const { lane, fields, store } = laneIn(form, context);
-    await store.resume();
-    return {
-      text: `The lane ${lane} is resumed.`,
-      undo: { action: 'pause-lane', fields, label: 'Pause again' },
-    };
-  },
-};
-
-export const limitLane: Action = {
-  async run(form, context) {
-    const { lane, fields, store } = laneIn(form, context);
-    const running = form.get('running') ?? '';
-    await store.limit(running === '' ? undefined : Number(running));
-    return running === ''
-      ? { text: `The lane ${lane} lets in as many jobs as they say.` }
-      : {
-          text: `The lane ${lane} lets in ${running} at a time.`,
-          undo: { action: 'limit-lane', fields, label: 'As many as its jobs say' },
-        };
-  },
-};
-
 const nameIn = (form: URLSearchParams) => {
   const name = fieldOf(form, 'name');
   return { name, fields: { name } };
-};
-
-export const runSchedule: Action = {
-  async ask(form) {
-    const { name } = nameIn(form);
-    return {
-      title: `Run ${name} now?`,
-      text: html`<p>Its job is sent at once, in addition to those that the schedule sends.</p>`,
-      button: 'Run it now',
-    };
-  },
-  async run(form, { manager }) {
-    const { name } = nameIn(form);
-    const id = await manager.schedules.run(name);
-    return {
-      text: `The job of ${name} was sent.`,
-      link: { address: address('search', { text: id }), label: 'Show it' },
-    };
-  },
-};
-
-export const removeSchedule: Action = {
-  async ask(form) {
-    const { name } = nameIn(form);
-    return {
-      title: `Remove ${name}?`,
-      text: html`<p>It sends nothing more. Jobs that it has already sent still run.</p>`,
-      button: 'Remove it',
-    };
-  },
-  async run(form, { manager }) {
-    const { name } = nameIn(form);
-    return { text: (await manager.schedules.remove(name)) ? `${name} is removed.` : `${name} was already removed.` };
-  },
-};
-
-export const pauseSchedule: Action = {
-  async run(form, { manager }) {
-    const { name, fields } = nameIn(form);
-    const undo = { action: 'resume-schedule', fields, label: 'Resume' };
-    const isNew = await manager.schedules.pause(name);
-    return { text: isNew ? `${name} is paused: it sends nothing.` : `${name} was already paused.`, undo };
-  },
-};
-
-export const resumeSchedule: Action = {
-  async run(form, { manager }) {
-    const { name, fields } = nameIn(form);
-    if (!(await manager.schedules.resume(name))) return { text: `${name} was not paused.` };
-    const undo = { action: 'pause-schedule', fields, label: 'Pause again' };
-    return { text: `${name} is resumed. Occurrences during the pause are not made up for.`, undo };
-  },
 };
