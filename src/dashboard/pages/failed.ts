@@ -5,7 +5,8 @@ import { type ErrorGroup, errorGroups } from '../../application/failed/error-gro
 import { type FailedLook, groupButtons, lookAtFailed, queuesOfGroup } from '../failures';
 import { html, type Html } from '../html';
 import { groupPart, groupStory } from './failure-group';
-import { actionMenu, classLink, failureButtons, hiddenFields, jobLink, queueLink } from '../parts/links';
+import { filterForm } from '../parts/filter';
+import { actionMenu, classLink, failureButtons, jobLink, queueLink } from '../parts/links';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { counted, errorLine, moment, numberText } from '../parts/text';
 import { placeOf, ticks } from '../parts/ticks';
@@ -64,29 +65,20 @@ export const failed: Page = async (context) => {
 };
 
 const AGES = [
-  ['1h', 'an hour ago'],
-  ['1d', 'a day ago'],
-  ['7d', 'a week ago'],
+  ['', 'at any time'],
+  ['1h', 'more than an hour ago'],
+  ['1d', 'more than a day ago'],
+  ['7d', 'more than a week ago'],
 ] as const;
 
 function choiceForm(choice: FailedChoice): Html {
-  const { connection, queue, name, error, group, batch, olderThan } = choice;
-  const field = (label: string, key: string, value: string | undefined): Html =>
-    html`<label>${label} <input type="text" name="${key}" value="${value ?? ''}" maxlength="300" autocomplete="off"></label>`;
-  const age = ([value, text]: readonly [string, string]): Html =>
-    html`<option value="${value}"${value === olderThan && html` selected`}>more than ${text}</option>`;
-  const ages =
-    olderThan === undefined || AGES.some(([value]) => value === olderThan)
-      ? AGES
-      : [...AGES, [olderThan, `${olderThan} ago`] as const];
-  const isChosen = Object.keys(choice).length > 0;
-  // Fields without a box in the form.
-  const others = { connection, group, batch };
-  return html`<form class="filter" action="failed">
-${field('Job', 'name', name)} ${field('Queue', 'queue', queue)} ${field('Error has', 'error', error)}
-<label>Failed <select name="olderThan"><option value="">at any time</option>${ages.map(age)}</select></label>
-${hiddenFields(others)}<button>Filter</button>${isChosen && html` <a href="${address('failed')}">Show all</a>`}
-</form>${choiceText(others) !== '' && html`<p class="soft">${choiceText(others)}</p>`}`;
+  const { connection, group, batch, olderThan = '' } = choice;
+  const isUsual = AGES.some(([value]) => value === olderThan);
+  const values = isUsual ? AGES : [...AGES, [olderThan, `more than ${olderThan} ago`] as const];
+  // Without a field in the form.
+  const others = choiceText({ connection, group, batch });
+  const fields = { name: 'Job', queue: 'Queue', error: 'Error has', olderThan: { label: 'Failed', values } };
+  return html`${filterForm('failed', choice, fields)}${others !== '' && html`<p class="soft">${others}</p>`}`;
 }
 
 /** @param only all about the group, if there is one */

@@ -5,13 +5,14 @@ import type { ListedJob } from '../../operations/listed-job';
 import { redact } from '../../base/redact';
 import { address } from '../addresses';
 import { html, type Html } from '../html';
+import { choiceOf, filterForm } from '../parts/filter';
 import { actionForm, jobLink, actionMenu, moveButtons, queueLink } from '../parts/links';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { counted, dataText, errorLine, excerptOf, moment, numberText } from '../parts/text';
 import { placeOf, ticks } from '../parts/ticks';
 import { isIncapable, readOr, snapshotOf } from '../readings';
 import type { Page, PageContext } from '../view';
-import { choiceForm, jobTabs, listChoice } from './job-tabs';
+import { jobTabs } from './job-tabs';
 
 /** Rows of the page, and jobs of one queue that are looked at. */
 const MOST = 50;
@@ -30,7 +31,7 @@ interface Look {
 const later =
   (which: 'scheduled' | 'retrying'): Page =>
   async (context) => {
-    const choice = listChoice(context.query, ['name', 'queue', 'text']);
+    const choice = choiceOf(context.query, ['name', 'queue', 'text']);
     const { jobs, total, troubles } = await lookAtDelayed(context, choice['queue']);
     const isWanted = (job: ListedJob): boolean =>
       job.attempts > 0 === (which === 'retrying') &&
@@ -45,7 +46,7 @@ const later =
       title: which === 'retrying' ? 'Jobs that are tried again' : 'Scheduled jobs',
       parts: {
         tabs: jobTabs(which),
-        choice: choiceForm(which, choice, { name: 'Job', queue: 'Queue', text: 'Data have' }),
+        choice: filterForm(which, choice, { name: 'Job', queue: 'Queue', text: 'Data have' }),
         jobs: html`${troubles.map((text) => html`<p class="trouble">${text}</p>`)}${jobTable(which, shown, found.length, errors, context)}${
           total > jobs.length &&
           html`<p class="soft">Searched ${numberText(jobs.length)} of ${counted(total, 'delayed job')}, the next ones of each queue. The page of <a href="${address('all-queues')}">each queue</a> lists all.</p>`

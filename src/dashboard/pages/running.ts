@@ -8,13 +8,14 @@ import { runsOf, type RunningWorker, type WorkersJob } from '../../operations/wo
 import { address } from '../addresses';
 import { SILENT } from '../health';
 import { html, type Html } from '../html';
+import { choiceOf, filterForm } from '../parts/filter';
 import { actionForm, jobLink, queueLink } from '../parts/links';
 import { numberColumn, ACTIONS, table } from '../parts/table';
 import { counted, numberText } from '../parts/text';
 import { placeOf, ticks } from '../parts/ticks';
 import { readOr, snapshotOf, workersOf } from '../readings';
 import type { Page, PageContext } from '../view';
-import { choiceForm, jobTabs, listChoice } from './job-tabs';
+import { jobTabs } from './job-tabs';
 
 const MOST = 100;
 
@@ -26,7 +27,7 @@ interface RunningRow extends WorkersJob {
 
 export const running: Page = async (context) => {
   const { manager, query, lookout } = context;
-  const choice = listChoice(query, ['name', 'queue', 'worker']);
+  const choice = choiceOf(query, ['name', 'queue', 'worker']);
   const byId = new Map<string, RunningWorker>();
   let reserved = 0;
   const away: string[] = [];
@@ -55,7 +56,7 @@ export const running: Page = async (context) => {
     title: 'Running jobs',
     parts: {
       tabs: jobTabs('running'),
-      choice: choiceForm('running', choice, { name: 'Job', queue: 'Queue', worker: 'Worker' }),
+      choice: filterForm('running', choice, { name: 'Job', queue: 'Queue', worker: 'Worker' }),
       running: runningTable(rows, { count: fitting.length, unnamed: reserved - all.length, away }, context),
     },
     data: rows.map(({ worker, ...row }) => ({

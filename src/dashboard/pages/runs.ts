@@ -2,9 +2,10 @@
 import type { AttemptOutcome } from '../../operations/history/attempt';
 import { keptRuns, type RunFilter, type RunPage } from '../../operations/kept-runs';
 import { durationSeconds } from '../../job/duration';
-import { address, listIn, type Query } from '../addresses';
+import { address, listIn } from '../addresses';
 import { neededField } from '../errors';
 import { html, type Html } from '../html';
+import { type Choice, choiceOf, filterForm } from '../parts/filter';
 import { bounds } from '../parts/period';
 import { OUTCOMES, runTable, unkeptNote } from '../parts/run-table';
 import { numberText } from '../parts/text';
@@ -14,26 +15,40 @@ import { jobTabs } from './job-tabs';
 /** Runs of one page. */
 const PAGE = 50;
 
-/** The fields of the address. */
-const FIELDS = ['name', 'queue', 'outcome', 'slower', 'worker', 'connection', 'from', 'to'] as const;
+const MOMENT = '2027-03-27T12:00';
+const OUTCOME_NAMES = Object.entries(OUTCOMES).map(([outcome, { text }]) => [outcome, text] as const);
+
+const FIELDS = {
+  name: 'Job',
+  queue: 'Queue',
+  outcome: { label: 'Outcome', values: [['', 'any'], ...OUTCOME_NAMES] },
+  slower: { label: 'Slower than', hint: '2s' },
+  worker: 'Worker',
+  from: { label: 'From (UTC)', hint: MOMENT },
+  to: { label: 'To (UTC)', hint: MOMENT },
+} as const;
 
 export const runs: Page = async (context) => {
   const { manager, lookout, query } = context;
   const names = manager.connectionNames();
   const places = placesIn(query);
-  const given = Object.fromEntries(FIELDS.map((field) => [field, query.get(field)?.trim() || undefined]));
+  const given = choiceOf(query, [...Object.keys(FIELDS), 'connection']);
   const filter = filterIn(given, query, names);
   const page = await lookout.see(`runs ${context.here}`, () => keptRuns(manager, names, filter, PAGE, places));
   return {
     title: 'Runs',
-    parts: { tabs: jobTabs('runs'), 'run-choice': choiceForm(given), runs: runList(page, given, context) },
+    parts: {
+      tabs: jobTabs('runs'),
+      'run-choice': filterForm('runs', given, FIELDS),
+      runs: runList(page, given, context),
+    },
     data: page,
   };
 };
 
 /** @throws E_DASHBOARD_QUERY, E_INVALID_DURATION, E_UNKNOWN_CONNECTION */
-function filterIn(given: Query, query: URLSearchParams, connections: readonly string[]): RunFilter {
-  const { name, queue, worker, connection, outcome, slower } = given as Readonly<Record<string, string | undefined>>;
+function filterIn(given: Choice, query: URLSearchParams, connections: readonly string[]): RunFilter {
+  const { name, queue, worker, connection, outcome, slower } = given;
   const { from, to } = bounds(query);
   if (outcome !== undefined && !Object.hasOwn(OUTCOMES, outcome)) throw neededField('outcome');
   if (connection !== undefined && !connections.includes(connection)) throw neededField('connection');
@@ -54,22 +69,7 @@ function placesIn(query: URLSearchParams): readonly number[] {
   return places as readonly number[];
 }
 
-function choiceForm(given: Query): Html {
-  const field = (label: string, key: string, hint = ''): Html =>
-    html`<label>${label} <input type="text" name="${key}" value="${given[key] ?? ''}" placeholder="${hint}" maxlength="255" autocomplete="off"></label>`;
-  const time = (label: string, key: string): Html =>
-    html`<label>${label} <input type="text" name="${key}" value="${given[key] ?? ''}" placeholder="2027-03-27T12:00" maxlength="40" autocomplete="off"></label>`;
-  const option = ([value, { text }]: readonly [string, { readonly text: string }]): Html =>
-    html`<option value="${value}"${value === given['outcome'] && html` selected`}>${text}</option>`;
-  const isChosen = Object.values(given).some((value) => value !== undefined);
-  return html`<form class="filter" action="runs">
-${field('Job', 'name')} ${field('Queue', 'queue')}
-<label>Outcome <select name="outcome"><option value="">any</option>${Object.entries(OUTCOMES).map(option)}</select></label>
-${field('Slower than', 'slower', '2s')} ${field('Worker', 'worker')} ${time('From (UTC)', 'from')} ${time('To (UTC)', 'to')}
-<button>Filter</button>${isChosen && html` <a href="runs">Show all</a>`}</form>`;
-}
-
-function runList({ runs: found, next, looked, away }: RunPage, given: Query, context: PageContext): Html {
+function runList({ runs: found, next, looked, away }: RunPage, given: Choice, context: PageContext): Html {
   const isFirst = !context.query.has('after');
   const notes = html`${away.map((text) => html`<p class="trouble">${text}</p>`)}${unkeptNote(context)}`;
   const links = html`<p class="pages">${!isFirst && html`<a href="${address('runs', given)}">Newest</a>`}
