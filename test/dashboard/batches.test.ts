@@ -54,7 +54,7 @@ const wordsOf = (markup: string): string =>
     .trim();
 
 const rowOf = (text: string, id: string): string =>
-  wordsOf(new RegExp(`<tr data-key="${id}">(.*?)</tr>`, 's').exec(text)?.[1] ?? '');
+  wordsOf(new RegExp(`<tr data-key="${id}"[^>]*>(.*?)</tr>`, 's').exec(text)?.[1] ?? '');
 
 const page = (id: string, connection = 'memory'): string => `batch?connection=${connection}&id=${id}`;
 

@@ -33,6 +33,19 @@ describe('the page of a queue', () => {
     expect(failed.text.match(/action="retry-job"/g)).toHaveLength(15);
   });
 
+  it('leads back to all queues, which a column sorts, the most first', async () => {
+    expect((await panel.get('queue?connection=memory&queue=mail')).text).toMatch(
+      /<nav class="trail" aria-label="Breadcrumb"><a href="all-queues"><bdi>Queues<\/bdi><\/a>/,
+    );
+    const { text } = await panel.get('all-queues?sort=ready');
+    expect(text).toMatch(/<th scope="col" class="number" aria-sort="descending"><a href="[^"]*sort=ready">Ready</);
+    const ready = [...text.matchAll(/data-label="Ready">(?:<a [^>]*>|<span[^>]*>)([\d,]+)/g)].map(([, count = '']) =>
+      Number(count.replaceAll(',', '')),
+    );
+    expect(ready.length).toBeGreaterThan(2);
+    expect(ready).toEqual(ready.toSorted((a, b) => b - a));
+  });
+
   it('goes on page by page, and back to the first', async () => {
     await world.manager.connection().bulk(
       Array.from({ length: 120 }, () => new NotifyTeam('ops', 'hello')),

@@ -140,4 +140,29 @@ describe('the keyboard', () => {
 
     await eventually(() => page.evaluate(`document.getElementById('job-events').scrollLeft > 0`));
   });
+
+  it('goes to places by keys of one letter, steps through rows, and tells the keys', async () => {
+    await page.goto(panel.address);
+    await page.keyboard.press('/');
+    expect(await focused().getAttribute('type')).toBe('search');
+    await page.keyboard.type('g f');
+    expect(await focused().inputValue()).toBe('g f');
+
+    await page.goto(panel.address);
+    await page.keyboard.press('?');
+    expect(await page.getByRole('dialog', { name: 'Keys' }).textContent()).toContain('next and previous row');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('g');
+    await page.keyboard.press('f');
+    await page.waitForURL(/\/failed$/);
+
+    const row = () => page.evaluate(`document.activeElement.closest('tr')?.dataset.key`);
+    await page.keyboard.press('j');
+    const first = await row();
+    await page.keyboard.press('j');
+    expect(await row()).not.toBe(first);
+    await page.keyboard.press('k');
+    expect(await row()).toBe(first);
+    expect(first).toBeDefined();
+  });
 });
