@@ -53,9 +53,28 @@ export class Output {
     for (const line of lines) this.line(line);
     if (!this.isJson) return;
     const document = Array.isArray(value) ? { items: value as readonly unknown[] } : value;
-    const text = JSON.stringify(document, undefined, this.#stdout.isTTY === true ? 2 : undefined);
+    this.document(document, this.#stdout.isTTY === true ? 2 : undefined);
+  }
+
+  /** One of many documents, on a line of its own. */
+  document(value: unknown, indent?: number): void {
     // JSON allows characters that some terminals take for the beginning of a command.
-    this.#stdout.write(`${plainJson(text)}\n`);
+    this.#stdout.write(`${plainJson(JSON.stringify(value, undefined, indent))}\n`);
+  }
+
+  /** A row of a table that has no end, and no headings. @param widths to which its first cells are padded */
+  row(cells: readonly Cell[], widths: readonly number[] = []): void {
+    const shown = cells.map((cell, column) => {
+      const text = cellText(cell);
+      const padding = ' '.repeat(Math.max(0, (widths[column] ?? 0) - visibleWidth(text)));
+      return painted(text, hasColors(this.#stdout) ? toneOf(cell) : undefined) + padding;
+    });
+    this.#lay([
+      shown
+        .filter((text) => text !== '')
+        .join(GAP)
+        .trimEnd(),
+    ]);
   }
 
   table(headings: readonly string[], rows: Rows): void {
@@ -182,8 +201,7 @@ export function formatTable(headings: readonly string[], rows: Rows, width = Inf
       .map((width, column) => {
         const text = cellText(row[column]);
         const fitting = column === last ? cut(text, room) : text;
-        const tone = isColored ? toneOf(row[column]) : undefined;
-        const shown = tone === undefined || fitting === '' ? fitting : styleText(COLORS[tone], fitting, UNASKED);
+        const shown = painted(fitting, isColored ? toneOf(row[column]) : undefined);
         if (width === 0) return shown;
         const padding = ' '.repeat(Math.max(0, width - visibleWidth(fitting)));
         return isNumeric(rows, column) ? padding + shown : shown + padding;
@@ -205,6 +223,9 @@ function columnWidths(headings: readonly string[], rows: Rows): number[] {
 
 const isNumeric = (rows: Rows, column: number): boolean =>
   rows.every((row) => typeof plainOf(row[column]) === 'number');
+
+const painted = (text: string, tone: Tone | undefined): string =>
+  tone === undefined || text === '' ? text : styleText(COLORS[tone], text, UNASKED);
 
 const plainOf = (cell: Cell): string | number | undefined => (typeof cell === 'object' ? cell.text : cell);
 const toneOf = (cell: Cell): Tone | undefined => (typeof cell === 'object' ? cell.tone : undefined);

@@ -27,6 +27,7 @@ import {
   scheduleTest,
 } from './commands/schedules';
 import { work } from './commands/work';
+import { tail } from './commands/tail';
 import { restart, workers } from './commands/workers';
 import { errorText, ExitCode, exitCodeOf } from './errors';
 import { ownPackage } from './project-files';
@@ -35,7 +36,7 @@ import { Session, type Surroundings } from './session';
 /** In the order of the help, by its headings. */
 const COMMANDS = {
   'Run jobs:': [work, listen, restart, pause, resume, limit],
-  'See what happens:': [monitor, dashboard, size, lanes, metrics, workers, classes],
+  'See what happens:': [monitor, tail, dashboard, size, lanes, metrics, workers, classes],
   'Jobs:': [jobs, inspect, cancel, reschedule, promote, clear],
   'Failed jobs:': [failed, retry, forget, flush, prune],
   'Batches:': [batches, batch, batchCancel, batchRetry],

@@ -72,7 +72,7 @@ beforeEach(async () => {
 afterEach(() => kit.close());
 
 it('every command is tried here except those that run until stopped', () => {
-  const others = ['work', 'listen', 'dashboard'];
+  const others = ['work', 'listen', 'dashboard', 'tail'];
   expect(COMMAND_NAMES.filter((name) => !others.includes(name)).toSorted()).toEqual(Object.keys(LINES).toSorted());
 });
 

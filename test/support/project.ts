@@ -106,6 +106,8 @@ export class Project {
   /** Installs the package's dependencies and peer dependencies. */
   linkDependencies(): void {
     const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
-    for (const name of Object.keys({ ...dependencies, ...peerDependencies })) this.link(name);
+    // Those of a framework are only there where a test links the whole of it.
+    const ours = Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => !name.startsWith('@nestjs/'));
+    for (const name of ours) this.link(name);
   }
 }
