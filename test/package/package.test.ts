@@ -290,7 +290,7 @@ describe('the packed package', () => {
         export { conformance, dashboard, entities, laravel, nest, otel, Queue, testing };
       `,
     });
-    project.link('@types/node');
+    for (const name of ['@types/node', '@nestjs']) project.link(name);
     const options = {
       ...compilerOptions,
       module: 'nodenext',
