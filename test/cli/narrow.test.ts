@@ -29,7 +29,7 @@ describe('on a terminal of 60 columns', () => {
 
   it('check cuts off none of its findings', async () => {
     const { stdout } = await kit.run('check');
-    expect(stdout).toContain('connection memory   Jobs are lost when the process ends.\n');
+    expect(stdout).toContain('connection memory\n  Jobs are lost when the process ends.\n');
     expect(stdout).not.toContain('…');
   });
 
