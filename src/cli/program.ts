@@ -27,6 +27,7 @@ import {
   scheduleTest,
 } from './commands/schedules';
 import { work } from './commands/work';
+import { result } from './commands/result';
 import { tail } from './commands/tail';
 import { restart, workers } from './commands/workers';
 import { errorText, ExitCode, exitCodeOf } from './errors';
@@ -37,7 +38,7 @@ import { Session, type Surroundings } from './session';
 const COMMANDS = {
   'Run jobs:': [work, listen, restart, pause, resume, limit],
   'See what happens:': [monitor, tail, dashboard, size, lanes, metrics, workers, classes],
-  'Jobs:': [jobs, inspect, cancel, reschedule, promote, clear],
+  'Jobs:': [jobs, inspect, result, cancel, reschedule, promote, clear],
   'Failed jobs:': [failed, retry, forget, flush, prune],
   'Batches:': [batches, batch, batchCancel, batchRetry],
   'Schedules:': [scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleRemove, scheduleTest],

@@ -63,7 +63,7 @@ it('shows the attempts and error of a failed job, and which commands apply', asy
         'Attempts    1',
         String.raw`Sent        \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, [\dms ]+ ago`,
         String.raw`Failed at   .* UTC, [\dms ]+ ago`,
-        String.raw`Payload     .*"to":"nobody".*`,
+        String.raw`Data        Inspected \{ to: 'nobody', apiToken: '.*' \}`,
         '',
         String.raw`Attempt 1: failed after \d+ ms, .* UTC`,
         String.raw`  on .*:\d+`,

@@ -43,6 +43,7 @@ const LINES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   recount: [[], ['--dry-run']],
   reschedule: [[ID, '2h']],
   restart: [[]],
+  result: [[ID], ['x']],
   resume: [[], ['--all']],
   retry: [['all'], [ID, 'x'], ['--error=refused', '--dry-run'], ['--range=1-5']],
   'schedule:list': [[]],

@@ -5,9 +5,11 @@ import { oneLine, shellWord } from '../../base/text';
 import { fullness } from '../../operations/fullness';
 import type { FoundJob } from '../../operations/found-job';
 import type { Attempt, SourceLines } from '../../operations/history/attempt';
+import { shownResult } from '../../operations/kept-end';
 import { CHOSEN_FIELDS } from '../../payload/payload-text';
 import { isRecord } from '../../payload/values';
 import { defineCommand } from '../command';
+import { jobText, resultText } from '../decoded-data';
 import { CONNECTION, reveal, text } from '../flags';
 import { openConnection } from '../named-queues';
 import { agoText, momentText } from '../output';
@@ -16,7 +18,7 @@ export const inspect = defineCommand({
   name: 'inspect',
   summary: 'show everything about one job',
   description:
-    'Shows its state, its error, its payload with secrets masked, the outcomes of its attempts, and what can be done with it. ' +
+    'Shows its state, its error, its data and its result with secrets masked, the outcomes of its attempts, and what can be done with it. ' +
     'The exit code is 1 if nothing is known about it.',
   examples: [
     ['onqueue inspect 0193a6c1-…', 'a job of the default connection'],
@@ -37,11 +39,16 @@ export const inspect = defineCommand({
     const job = await connection.find(id, flags);
     const failure = job.state === 'failed' ? await manager.failed.get(id, { ...flags, queue: job.queue }) : undefined;
     const full = await fullness(manager.driver(connection.name), job);
-    output.result({ ...job, exception: failure?.exception, fullness: full });
+    const isOver = job.state === 'completed' || job.state === 'unknown';
+    const given = isOver ? await shownResult(manager.driver(connection.name), manager, id) : undefined;
+    const { value, types } = given ?? {};
+    const result = given?.kind === 'completed' ? { value, types } : undefined;
+    output.result({ ...job, exception: failure?.exception, fullness: full, result });
     if (job.state === 'unknown' && job.history.length === 0) return call.fail(unknownText(job));
     const where = flags.connection === undefined ? '' : ` --connection=${shellWord(connection.name)}`;
     const now = session.surroundings.clock.now();
-    output.facts(factsOf(job, now, full));
+    output.facts(factsOf(job, now, full, jobText(job.payload, manager)));
+    if (given?.kind === 'completed') output.facts([['Result', resultText(given, manager)]]);
     if (typeof job.payload === 'string') output.line(`Payload     ${job.payload}`);
     for (const { name, at, ms } of job.steps ?? []) output.line(`✓ ${oneLine(name)}  ${momentText(at)}, took ${ms} ms`);
     for (const { at, text: said } of job.lines ?? []) output.line(`${momentText(at)}  ${oneLine(said)}`);
@@ -79,6 +86,7 @@ function factsOf(
   job: FoundJob,
   now: Milliseconds,
   full: string | undefined,
+  data: string | undefined,
 ): (readonly [word: string, fact: string | undefined])[] {
   const { id, name, connection, queue, state, attempts, tries = 0, progress, payload, batch } = job;
   const when = (moment: Date | undefined): string | undefined =>
@@ -99,7 +107,8 @@ function factsOf(
     ['Batch', batch],
     ['Progress', progress && `${Math.floor(progress.value * 100)}%${what} (${agoText(progress.at, now)})`],
     ['Options', options.map((field) => `${field} ${JSON.stringify(fields?.[field])}`).join(', ') || undefined],
-    ['Payload', fields && JSON.stringify(fields)],
+    // Whole where its class is not known: then only the wire form says what it carries.
+    [data === undefined ? 'Payload' : 'Data', data ?? (fields && JSON.stringify(fields))],
   ];
 }
 
