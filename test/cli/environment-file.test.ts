@@ -63,6 +63,7 @@ it.each([['work', '--stop-when-empty'], ['work', '--stop-when-empty', '--no-supe
     const child = command(project.folder, line);
     try {
       await child.prints('the word is from-file');
+      expect(child.stdout).toContain('the word is from-file\n');
     } finally {
       child.kill('SIGTERM');
       await child.ended;
