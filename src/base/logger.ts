@@ -200,7 +200,7 @@ const UNASKED = { validateStream: false };
 
 function forPeople(level: LogLevel, facts: object, message: string, isColored: boolean): string {
   const colored = (color: (typeof COLOR)[LogLevel], text: string): string =>
-    isColored ? styleText(color, text, UNASKED) : text;
+    isColored && text !== '' ? styleText(color, text, UNASKED) : text;
   const details = Object.entries(facts)
     .filter(([key, value]) => !UNTOLD.has(key) && value !== undefined)
     .map(

@@ -45,7 +45,7 @@ describe('completing the last word of a line', () => {
   };
 
   it.each([
-    ['onqueue re', ['restart', 'resume', 'reschedule', 'retry', 'recount']],
+    ['onqueue re', ['restart', 'resume', 'result', 'reschedule', 'retry', 'recount']],
     ['onqueue batch:', ['batch:cancel', 'batch:retry']],
     ['  onqueue help fl', ['flush']],
     ['onqueue completion ', ['bash', 'zsh', 'fish']],

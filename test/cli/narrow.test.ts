@@ -53,6 +53,7 @@ describe('on a terminal of 60 columns', () => {
       });
       const { stdout, stderr } = await kit.run(...line);
       // What the program itself colours is neither a name nor an error.
+      // oxlint-disable-next-line no-control-regex
       expect((stdout + stderr).replaceAll(/\u001b\[3[123]m(\w+)\u001b\[39m/g, '$1')).not.toMatch(/[^\P{Cc}\n]/u);
     },
   );
