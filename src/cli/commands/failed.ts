@@ -94,10 +94,10 @@ async function listGroups(call: Call<FailedFlags>, limit = LISTED): Promise<void
   );
   if (groups.length === 0) output.line(filter === undefined ? 'No failed jobs.' : 'No failed job matches.');
   const now = session.surroundings.clock.now();
-  const rows = groups.slice(0, limit).map(({ name, error, count, queues, newest }) => {
+  const rows = groups.slice(0, limit).map(({ name, count, queues, newest }) => {
     const [queue = '', ...others] = queues;
     const where = others.length === 0 ? queue : `${queue} and ${others.length} more`;
-    return [count, name, where, agoText(newest.failedAt, now), error || newest.exception.split('\n', 1)[0]];
+    return [count, name, where, agoText(newest.failedAt, now), newest.exception.split('\n', 1)[0]];
   });
   if (rows.length > 0) output.list(['jobs', 'class', 'queue', 'last', 'error'], rows, READABLE_ERROR);
   if (found.length > GROUPED)
