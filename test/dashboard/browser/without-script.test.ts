@@ -73,7 +73,12 @@ const DEEDS: Readonly<Record<string, Deed>> = {
 };
 
 describe('the dashboard without scripts', () => {
-  it.each(Object.keys(ACTIONS))('carries out %s, and can undo it if that is possible', async (action) => {
+  it('is tried with each action', () => {
+    expect(Object.keys(DEEDS).toSorted()).toEqual(Object.keys(ACTIONS).toSorted());
+  });
+
+  // In this order: some take away what others are done to.
+  it.each(Object.keys(DEEDS))('carries out %s, and can undo it if that is possible', async (action) => {
     const { at, asks = false, answer, told, undone } = DEEDS[action]!;
     const address = panel.address + (typeof at === 'string' ? at : at(world));
     await page.goto(address);
