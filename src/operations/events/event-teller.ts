@@ -84,6 +84,8 @@ export class EventTeller {
   }
 
   #lookIn(pause: Milliseconds): void {
+    // A look may be under way from before the last worker ended: with another timer there would be two rounds of looks from then on.
+    this.#nextLook?.cancel();
     this.#nextLook = this.#application.clock.after(pause, () => {
       void this.#look().then(() => this.#users > 0 && this.#lookIn(LOOK_EVERY));
     });
