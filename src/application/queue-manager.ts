@@ -3,34 +3,26 @@
  * program may create more, and so have two applications in one process. Nothing is opened before its first use.
  */
 import {
+  type Application,
   inRootContext,
   checkObserver,
-  type BatchReference,
   type ErrorContext,
-  type JobEnd,
   type MaskingJob,
   type Observer,
   type ConnectionSettings,
   type OperationsConnection,
 } from '../connections/application';
-import type { BatchMember, BatchSource, JobContext } from '../job/job-context';
-import { systemClock, systemRandom, type Clock, type Seconds, type Random } from '../base/clock';
+import { systemClock, systemRandom, type Clock, type Random } from '../base/clock';
 import type { Container } from '../container/scope';
 import { checkHook, Hooks } from '../job/hooks';
 import { FailedJobs } from './failed/failed-jobs';
 import { registry, type JobInstance, type JobRegistry } from '../job/registry';
 import type { Class } from '../base/class';
 import type { Duration } from '../job/duration';
+import type { JobContext } from '../job/job-context';
 import { Lock } from './lock';
-import { JobHistories } from '../operations/history/job-histories';
-import { keepEnd } from '../operations/results';
-import { addToBatch, membersOf, linkOfBatch, type StartBatch } from '../dispatch/batch/send-batch';
 import { Batches } from '../dispatch/batch/batch';
-import type { Counters } from '../payload/counters';
-import type { Onward } from '../connections/entries';
-import type { ChosenBatch } from '../job/pending';
 import { GuardedLogger, type Logger } from '../base/logger';
-import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { FAILED_KEYS, type Configuration, type FailedConfig } from './configuration/configuration';
 import { olderMemberOf, type Drivers, type Connector, type Connectors } from '../connections/driver';
 import { noRecords } from '../operations/errors';
@@ -80,7 +72,7 @@ export interface QueueEnvironment {
   readonly variables?: Readonly<NodeJS.ProcessEnv> | undefined;
 }
 
-export class QueueManager implements DispatchApplication {
+export class QueueManager implements Application {
   readonly registry: JobRegistry = registry();
   readonly clock: Clock;
   readonly random: Random;
@@ -233,31 +225,6 @@ export class QueueManager implements DispatchApplication {
     if (notice !== undefined && Object.hasOwn(connections, name)) this.#tellOfStore(notice);
     else if (name === this.defaultConnection) this.#tellOfStore(localRemark(name, connections[name], this.#variables));
     return driver;
-  }
-
-  linkOfBatch(batch: ChosenBatch): StartBatch {
-    return linkOfBatch(this, batch);
-  }
-
-  batchMembers(batch: BatchReference, jobs: Iterable<BatchMember>): readonly Onward[] {
-    return membersOf(this, batch, jobs);
-  }
-
-  addToBatch(batch: BatchReference, jobs: BatchSource): Promise<number> {
-    return addToBatch(this, batch, jobs);
-  }
-
-  checkResults(connection: string): void {
-    const driver = this.driver(connection);
-    if (driver.capabilities.reserve) this.neededOperationsOf(driver);
-  }
-
-  keepEnd(job: JobContext, end: JobEnd, keep: Seconds): Promise<void> {
-    return keepEnd(this, job, end, keep);
-  }
-
-  lastErrorOf(job: JobContext, counters: Counters): Promise<Error | undefined> {
-    return JobHistories.lastErrorOf(this.driver(job.connectionName), job, counters);
   }
 
   /** The connection that runs jobs at once; exists even if it is not configured. */

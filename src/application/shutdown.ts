@@ -1,6 +1,6 @@
 /** Ends what a manager holds open, step by step, each within a deadline: an unreachable store must not block it. */
+import type { Application } from '../connections/application';
 import type { Seconds } from '../base/clock';
-import type { DispatchApplication } from '../dispatch/dispatch-application';
 
 /** What a manager stops when it closes: mostly workers. */
 export interface Closable {
@@ -18,10 +18,10 @@ const CLOSING_DEADLINE: Seconds = 5;
 const LAST_DEADLINE: Seconds = 10;
 
 export class Shutdown {
-  readonly #application: DispatchApplication;
+  readonly #application: Application;
   readonly #closables: Iterable<Closable>;
 
-  constructor(application: DispatchApplication, closables: Iterable<Closable>) {
+  constructor(application: Application, closables: Iterable<Closable>) {
     this.#application = application;
     this.#closables = closables;
   }

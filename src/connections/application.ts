@@ -4,17 +4,14 @@ import type { Clock, Seconds, Milliseconds, Random } from '../base/clock';
 import { late } from '../base/late-parts';
 import type { Container } from '../container/scope';
 import type { Hooks } from '../job/hooks';
-import type { JobContext, Progress, BatchMember, BatchSource } from '../job/job-context';
+import type { JobContext, Progress } from '../job/job-context';
 import type { JobRegistry } from '../job/registry';
 import type { Logger } from '../base/logger';
-import type { Counters } from '../payload/counters';
 import type { EntityAdapter } from '../payload/entities';
 import type { Vault } from '../payload/vault';
-import type { Chain, ChainLink } from '../payload/chain';
 import type { RecordStore } from './record-store';
 import type { Connection, Reservation, Settlement } from './contract';
 import type { FailedStore } from './failed-store';
-import type { Onward } from './entries';
 import type { Duration } from '../job/duration';
 import { invalidObserver } from './errors';
 
@@ -77,7 +74,7 @@ export interface HistoryConfig {
 /** A connection that keeps records. */
 export type OperationsConnection = Connection & { readonly records: RecordStore };
 
-/** The one view of an application. What a dispatch needs more is in `DispatchApplication`. */
+/** The one view of an application. What only a dispatch needs, `src/dispatch/bus.ts` declares. */
 export interface Application {
   readonly registry: JobRegistry;
   readonly configuration: {
@@ -111,29 +108,13 @@ export interface Application {
   readonly failed: {
     /** The store for a connection's failed jobs. */
     storeFor(connection: Connection): FailedStore | undefined;
+    /** Sends them back, and returns how many. */
+    retry(which: { readonly batch: string; readonly connection: string }): Promise<number>;
   };
   /** The connection that keeps the records of this one. Undefined if none does. */
   operationsOf(connection: Connection): OperationsConnection | undefined;
   /** Like `operationsOf`, but never undefined. @throws E_NO_RECORDS */
   neededOperationsOf(connection: Connection): OperationsConnection;
-  readonly encoder: {
-    /** Encodes jobs that follow a job of the connection `from`. @throws what is wrong with them */
-    links(jobs: readonly object[], from: string): readonly ChainLink[];
-    /** Checks that the chain can follow the job `name` of the connection `from`. @throws PayloadTooLargeError */
-    checkRest(chain: Chain, from: string, name: string): void;
-  };
-  /** Encodes what a job adds to its batch. @throws what is wrong with it */
-  batchMembers(batch: BatchReference, jobs: Iterable<BatchMember>): readonly Onward[];
-  /** Adds jobs to a batch now; returns how many. @throws what is wrong with them, and what its store throws */
-  addToBatch(batch: BatchReference, jobs: BatchSource): Promise<number>;
-  /**
-   * Keeps a job's result, or how else it ended, for `keep` seconds from now.
-   *
-   * @throws QueueUnavailableError the store that should keep it is away
-   */
-  keepEnd(job: JobContext, end: JobEnd, keep: Seconds): Promise<void>;
-  /** The error of the job's last attempt, if its history tells. Waits for the store for two seconds at most; never rejects. */
-  lastErrorOf(job: JobContext, counters: Counters): Promise<Error | undefined>;
   /** Makes the end of the application end the given object too. Returns the function that undoes this. @throws E_MANAGER_CLOSED */
   track(closable: { close(): Promise<void> }): () => void;
   /** The open connections. */

@@ -10,21 +10,44 @@ import type { JobInstance } from '../job/registry';
 import { invalidHandler, noHandler } from '../job/errors';
 import { hasHandle } from '../job/declare';
 import type { HandleResult, JobBase, JobDispatcher } from '../job/job';
-import type { Batch } from './batch/batch';
+import type { SyncRunner } from '../connections/contract';
+import type { Batch, Batches } from './batch/batch';
+import type { JobEncoder, PayloadCreator, Routes } from './job-encoder';
+import type { QueueConnection } from './queue-connection';
 import { encodeAll, sendBulk, parcelOf } from './send';
-import type { DispatchApplication } from './dispatch-application';
 import { unmappedCommand, alreadyRunning, failedInPlace, notQueued } from './errors';
-import { PendingJob } from './pending-dispatch';
+import { PendingJob, type Outbox } from './pending-dispatch';
 import { methodArguments, openRunScope, openScope, resolveHandler, runInScope, type Scope } from '../container/scope';
 import { uuidv7 } from '../payload/uuid';
 import { runFor, type Application } from '../connections/application';
 import { Checkpoints } from '../operations/checkpoints';
 
+declare module '../connections/application' {
+  /** What only a dispatch needs of its application. */
+  interface Application {
+    readonly encoder: JobEncoder;
+    readonly batches: Batches;
+    readonly outbox: Outbox;
+    readonly routes: Routes;
+    /** The creators added by `createPayloadUsing` and not removed. */
+    readonly payloadCreators: Iterable<PayloadCreator>;
+    /** `Bus.map`: handlers of commands, which are not jobs. */
+    readonly commandHandlers: Map<Class, Class>;
+    /** Whether anything other than the log listens for errors that nobody awaits. */
+    readonly hearsErrors: boolean;
+    /** Whether the configuration is already loaded. */
+    readonly isConfigured: boolean;
+    connection(name?: string): QueueConnection;
+    /** The connection that runs jobs at once. */
+    syncRunner(): SyncRunner;
+  }
+}
+
 /** For the manager behind `Queue`, use `Bus`; for your own manager, `new JobBus(() => manager)`. */
 export class JobBus implements JobDispatcher {
-  readonly #managerOf: () => DispatchApplication;
+  readonly #managerOf: () => Application;
 
-  constructor(managerOf: () => DispatchApplication) {
+  constructor(managerOf: () => Application) {
     this.#managerOf = managerOf;
   }
 
@@ -127,7 +150,7 @@ export class JobBus implements JobDispatcher {
     return undispatched();
   }
 
-  async #runCommand(manager: DispatchApplication, command: object): Promise<unknown> {
+  async #runCommand(manager: Application, command: object): Promise<unknown> {
     const handler = manager.commandHandlers.get(command.constructor);
     if (handler === undefined) throw unmappedCommand(command.constructor.name);
     return runInPlace(manager, command, handler);
@@ -157,7 +180,7 @@ function undispatched(): PendingDispatch<undefined> {
 
 // A class that extends Job without a decorator is a faulty job, and its dispatch explains the fault. So are a class instead of an
 // instance, and a plain object.
-function isJob(manager: DispatchApplication, job: object): boolean {
+function isJob(manager: Application, job: object): boolean {
   const target = classOf(job);
   if (target === undefined || target === Object) return true;
   return manager.registry.definitionOf(target) !== undefined || extendsJob(target);

@@ -1,4 +1,5 @@
 /** `Events`: sends each event to the listeners of its class and of the classes above, as one job for each listener. */
+import type { Application } from '../connections/application';
 import type { InstanceChoice } from '../job/choices';
 import { classOf, declaredIn, type Class } from '../base/class';
 import type { OnqueueError } from '../base/onqueue-error';
@@ -9,7 +10,6 @@ import type { PendingEvent } from '../job/pending';
 import { checkedEvent, type HeardEvent } from '../job/declare';
 import { isPlain } from '../payload/values';
 import { sendBulk, keepOf, parcelOf, targetWithin, type Detour, type Target } from './send';
-import type { DispatchApplication } from './dispatch-application';
 import type { EncodedJob } from './job-encoder';
 import { invalidEvent } from './errors';
 import { PendingJob } from './pending-dispatch';
@@ -28,9 +28,9 @@ export type EventClasses = Readonly<Record<string, Class>>;
 
 /** For the manager behind `Queue`, use `Events`; for your own manager, `new EventBus(() => manager)`. */
 export class EventBus {
-  readonly #managerOf: () => DispatchApplication;
+  readonly #managerOf: () => Application;
 
-  constructor(managerOf: () => DispatchApplication) {
+  constructor(managerOf: () => Application) {
     this.#managerOf = managerOf;
   }
 
@@ -112,7 +112,7 @@ function eventOf(target: Class, value: unknown, name: string): object {
 }
 
 async function sendEvent(
-  manager: DispatchApplication,
+  manager: Application,
   event: object,
   choice: InstanceChoice,
   detour: Detour,
@@ -149,7 +149,7 @@ async function sendEvent(
 }
 
 /** Whether the listener wants the event. A promise if it has to be asked. */
-function isWanted(manager: DispatchApplication, { target }: JobDefinition, event: object): true | Promise<boolean> {
+function isWanted(manager: Application, { target }: JobDefinition, event: object): true | Promise<boolean> {
   const listener = manager.registry.handlerOf(target)!;
   const ask = (listener.prototype as { readonly shouldQueue?: unknown }).shouldQueue;
   return (
@@ -158,7 +158,7 @@ function isWanted(manager: DispatchApplication, { target }: JobDefinition, event
 }
 
 async function answerOf(
-  manager: DispatchApplication,
+  manager: Application,
   listener: Class,
   ask: (...given: readonly unknown[]) => unknown,
   event: object,

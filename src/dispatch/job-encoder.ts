@@ -4,7 +4,6 @@
  */
 import { chosenOf, type ChosenChain, type InstanceChoice } from '../job/choices';
 import { checkBytes, checkSize } from './payload-limit';
-import type { DispatchApplication } from './dispatch-application';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Hooks } from '../job/hooks';
 import { PendingBatch, isLink } from '../job/pending';
@@ -44,6 +43,7 @@ import {
   invalidLaneKey,
   invalidUniqueKey,
 } from './errors';
+import { linkOfBatch } from './batch/send-batch';
 import { checkTies, pushesItself } from './send';
 import { checkQueueName } from '../job/option-kinds';
 import type { Entry } from '../connections/contract';
@@ -61,10 +61,10 @@ export type PayloadCreator = (
 ) => Readonly<Record<string, unknown>> | undefined | void;
 
 export class JobEncoder {
-  readonly #application: DispatchApplication;
+  readonly #application: Application;
   readonly #classes: CodecClasses;
 
-  constructor(application: DispatchApplication) {
+  constructor(application: Application) {
     this.#application = application;
     this.#classes = withEntities(application);
   }
@@ -98,7 +98,7 @@ export class JobEncoder {
     const instance = chosenOf(job);
     const routed = application.routes.of(definition.target);
     const route = resolveRoute({ dispatch, instance, definition, routed, from }, application);
-    if (keptResult(definition) !== undefined) application.checkResults(route.connection);
+    if (keptResult(definition) !== undefined) this.#checkResults(route.connection);
     const id = occurrence?.id ?? uuidv7();
     const chosen = resolveChosen(job, definition);
     const own = from === undefined ? tiesOf(job, definition, route.queue) : undefined;
@@ -147,6 +147,12 @@ export class JobEncoder {
     });
   }
 
+  /** @throws E_NO_RECORDS no connection can keep the results of this connection's jobs */
+  #checkResults(connection: string): void {
+    const driver = this.#application.driver(connection);
+    if (driver.capabilities.reserve) this.#application.neededOperationsOf(driver);
+  }
+
   #chained(first: EncodedJob, chosen: ChosenChain): EncodedJob {
     const { connection, name, entry, observed } = first;
     const application = this.#application;
@@ -181,7 +187,7 @@ export class JobEncoder {
   /** Encodes a batch that is a link of a chain, as a job that sends it. */
   #encodeBatch({ chosen }: PendingBatch<unknown>, dispatch: InstanceChoice, from?: string): EncodedJob {
     const { connection = dispatch.connection ?? from, queue = dispatch.queue } = chosen;
-    const job = this.#application.linkOfBatch({ ...chosen, connection, queue });
+    const job = linkOfBatch(this.#application, { ...chosen, connection, queue });
     const { place, jobs } = job.plan;
     // Workers surely work where its jobs go; on the connection's default queue it might wait for ever, and the chain with it.
     const to = jobs[0]?.queue ?? place.queue;
@@ -234,7 +240,7 @@ export class JobEncoder {
 }
 
 /** The registered classes, and the entities of the configuration, which is read only when there may be one. */
-function withEntities(application: DispatchApplication): CodecClasses {
+function withEntities(application: Application): CodecClasses {
   return {
     nameOf: (target) => application.registry.nameOf(target),
     classOf: (name) => application.registry.classOf(name),

@@ -6,6 +6,7 @@
  *
  * It is a promise of the job's id, so that `.catch()` compiles and linters recognise floating promises.
  */
+import type { Application } from '../connections/application';
 import { chosenOf, type InstanceChoice } from '../job/choices';
 import { dirname, sep } from 'node:path';
 import { inspect } from 'node:util';
@@ -14,7 +15,6 @@ import type { DispatchResult, Outgoing } from '../job/pending';
 import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
 import { declaredRoute } from '../job/resolve-options';
-import type { DispatchApplication } from './dispatch-application';
 import { Transaction } from './transaction';
 import { AlreadyDispatchedError, unawaitedDispatch } from './errors';
 import { sendJob, type Detour } from './send';
@@ -37,7 +37,7 @@ const QUEUED = { status: 'queued' } as const;
 
 /** Sends a job, or an event as jobs. Tells what became of a job that was not simply queued. */
 type Send<Sent> = (
-  manager: DispatchApplication,
+  manager: Application,
   job: object,
   choice: InstanceChoice,
   detour: Detour,
@@ -46,7 +46,7 @@ type Send<Sent> = (
 
 export class PendingJob<Sent = string> implements Outgoing<Sent> {
   readonly [Symbol.toStringTag] = 'PendingDispatch';
-  readonly #manager: DispatchApplication;
+  readonly #manager: Application;
   readonly #job: object;
   readonly #site: CallSite | undefined;
   #choice: InstanceChoice;
@@ -64,7 +64,7 @@ export class PendingJob<Sent = string> implements Outgoing<Sent> {
   #unheard: Promise<never> | undefined;
 
   constructor(
-    manager: DispatchApplication,
+    manager: Application,
     job: object,
     choice: InstanceChoice = {},
     send: Send<Sent> = sendJob as Send<never>,

@@ -15,7 +15,7 @@ import type {
   RescheduleResult,
 } from '../connections/contract';
 import { entriesFor } from '../connections/entries';
-import type { ConnectionSettings } from '../connections/application';
+import type { Application, ConnectionSettings } from '../connections/application';
 import { CapabilityError } from '../connections/errors';
 import { invalidEventFilter, invalidListing } from '../operations/errors';
 import { readFigures, type FigureOptions, type Figures } from '../operations/figures/figures';
@@ -28,7 +28,6 @@ import { takeSnapshot, type Snapshot, type SnapshotOptions } from '../operations
 import { listWorkers, type RunningWorker } from '../operations/worker-record';
 import { debouncedJob, invalidCancelReason, invalidJobId, invalidLimit } from './errors';
 import type { JobEncoder, EncodedJob } from './job-encoder';
-import type { DispatchApplication } from './dispatch-application';
 import { listLanes, QueueLane, type LaneList, type LaneListOptions } from './queue-lane';
 import { keepOf, targetWithin, encodeAll, sendBulk, checkTies, send, type Target } from './send';
 import { Transaction } from './transaction';
@@ -217,9 +216,9 @@ export interface QueuePause {
 export class QueueConnection extends QueuePusher {
   readonly #driver: () => Connection;
   readonly #encoder: JobEncoder;
-  readonly #application: DispatchApplication;
+  readonly #application: Application;
 
-  constructor(settings: ConnectionSettings, manager: DispatchApplication) {
+  constructor(settings: ConnectionSettings, manager: Application) {
     const driver = (): Connection => manager.driver(settings.name);
     super(settings, driver, manager.encoder, (encoded, job) => {
       const keep = keepOf(manager, job, settings.name, { keep: Transaction.keep() });

@@ -2,6 +2,7 @@
  * Sends jobs: one, by its own push or by the driver of its connection; or many in pages, and then reports which are in if one fails,
  * because those would run twice if sent again.
  */
+import type { Application } from '../connections/application';
 import type { InstanceChoice } from '../job/choices';
 import { endOfTurn, type Seconds } from '../base/clock';
 import { withConsequence, OnqueueError } from '../base/onqueue-error';
@@ -11,7 +12,6 @@ import { CapabilityError, unknownTransaction, QueueUnavailableError } from '../c
 import type { DispatchResult } from '../job/pending';
 import { waitsForCommit } from '../job/resolve-options';
 import { pushesItselfInChain, BulkInterruptedError } from './errors';
-import type { DispatchApplication } from './dispatch-application';
 import type { EncodedJob } from './job-encoder';
 import type { QueueConnection } from './queue-connection';
 import type { Keep } from './transaction';
@@ -68,7 +68,7 @@ export interface Detour {
  * @throws any error of the job, or what its driver throws
  */
 export function sendJob(
-  manager: DispatchApplication,
+  manager: Application,
   job: object,
   choice: InstanceChoice,
   detour: Detour,
@@ -89,7 +89,7 @@ export function sendJob(
 
 /** The transaction that keeps the job until its commit, if any. Strongest first: the dispatch, `@Job()`, the connection. */
 export function keepOf(
-  manager: DispatchApplication,
+  manager: Application,
   job: object | undefined,
   connection: string,
   { keep, commit }: Detour,
@@ -100,12 +100,7 @@ export function keepOf(
 }
 
 /** The job as it will be sent. @throws any error of the job or its destination; nothing was called yet */
-export function parcelOf(
-  manager: DispatchApplication,
-  job: object,
-  choice: InstanceChoice,
-  within?: Detour['within'],
-): Parcel {
+export function parcelOf(manager: Application, job: object, choice: InstanceChoice, within?: Detour['within']): Parcel {
   if (!pushesItself(job)) {
     const encoded = manager.encoder.encode(job, choice);
     if (encoded.entry.ties !== undefined) checkTies([encoded], () => manager.driver(encoded.connection));
@@ -121,12 +116,7 @@ export function pushesItself(job: object): job is PushesItself {
   return 'queue' in job && typeof job.queue === 'function' && !Object.hasOwn(job, 'queue');
 }
 
-function ownPush(
-  manager: DispatchApplication,
-  job: PushesItself,
-  choice: InstanceChoice,
-  within?: Detour['within'],
-): OwnPush {
+function ownPush(manager: Application, job: PushesItself, choice: InstanceChoice, within?: Detour['within']): OwnPush {
   const { name } = manager.encoder.definitionOf(job);
   const route = manager.encoder.route(job, choice);
   const connection = manager.connection(route.connection);

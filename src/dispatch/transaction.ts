@@ -2,8 +2,8 @@
  * `Queue.transaction()`: keeps jobs dispatched with `afterCommit()` in a function, and in everything it awaits, until the
  * function has resolved. It begins nothing in a database: its caller does.
  */
+import type { Application } from '../connections/application';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { DispatchApplication } from './dispatch-application';
 import { sendAll, isOwn, type Parcel } from './send';
 import { rolledBack, AfterCommitError, type CommittedJob } from './errors';
 import { withConsequence } from '../base/onqueue-error';
@@ -14,10 +14,10 @@ const current = new AsyncLocalStorage<Transaction>();
 let dispatches = 0;
 
 /** Takes a job for the commit. */
-export type Keep = (parcel: Parcel, manager: DispatchApplication) => void;
+export type Keep = (parcel: Parcel, manager: Application) => void;
 
 /** With the position of its dispatch among all. */
-type Kept = readonly [order: number, parcel: Parcel, manager: DispatchApplication];
+type Kept = readonly [order: number, parcel: Parcel, manager: Application];
 
 export class Transaction {
   /** The transaction that was open when this one began. */
@@ -92,7 +92,7 @@ function refuse({ name }: Parcel): never {
 }
 
 /** Jobs that waited for the commit, as they were when dispatched, each with its manager. */
-type Held = ReadonlyMap<Parcel, DispatchApplication>;
+type Held = ReadonlyMap<Parcel, Application>;
 
 /**
  * Sends all that can be sent: first jobs with their own push, then the others in the order of their dispatches, grouped by queue;
@@ -106,7 +106,7 @@ export async function deliver(held: Held, result: unknown): Promise<void> {
   /** Jobs that ran at once, and failed. */
   const failed = new Set<Parcel>();
   const errors: unknown[] = [];
-  const send = async (manager: DispatchApplication): Promise<void> => {
+  const send = async (manager: Application): Promise<void> => {
     const parcels = [...held.keys()].filter((parcel) => held.get(parcel) === manager);
     const sendPart = (part: readonly Parcel[]): Promise<void> =>
       sendAll(

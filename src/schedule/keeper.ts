@@ -5,10 +5,9 @@
  * It looks every ten seconds, and at the moment of an occurrence that must not be sent early. One look reads the states of
  * all schedules in one call. No job of a worker waits for any of this.
  */
-import type { DispatchApplication } from '../dispatch/dispatch-application';
 import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
 import { groupsOf } from '../base/collections';
-import { runFor, type OperationsConnection } from '../connections/application';
+import { type Application, runFor, type OperationsConnection } from '../connections/application';
 import { within } from '../connections/kit/caller';
 import type { RecordStore } from '../connections/record-store';
 import { uuidv7 } from '../payload/uuid';
@@ -58,7 +57,7 @@ interface UnderWay {
 }
 
 export class Keeper {
-  readonly #application: DispatchApplication;
+  readonly #application: Application;
   readonly #declared: () => readonly Schedule[];
   readonly #stored: (operations: OperationsConnection) => Promise<readonly Schedule[]>;
   readonly #keepings = new Map<OperationsConnection, OwnKeeping>();
@@ -72,7 +71,7 @@ export class Keeper {
 
   /** @param declared may throw */
   constructor(
-    application: DispatchApplication,
+    application: Application,
     declared: () => readonly Schedule[],
     stored: (operations: OperationsConnection) => Promise<readonly Schedule[]>,
   ) {
@@ -279,7 +278,7 @@ export class Keeper {
 }
 
 /** The stores of the open connections: what users have stored in others waits for a process that works those. */
-export function storesOf(application: DispatchApplication): readonly OperationsConnection[] {
+export function storesOf(application: Application): readonly OperationsConnection[] {
   return [...application.drivers].flatMap((driver) => {
     if (!driver.capabilities.reserve) return [];
     try {

@@ -4,10 +4,9 @@ import type { Connection, Once, PageToPush, Pushed } from '../connections/contra
 import { entriesFor, pushEvent } from '../connections/entries';
 import { CapabilityError } from '../connections/errors';
 import type { RecordStore, StoreRecord } from '../connections/record-store';
-import type { DispatchApplication } from '../dispatch/dispatch-application';
 import type { EncodedJob } from '../dispatch/job-encoder';
 import { tellPushed } from '../dispatch/send';
-import type { OperationsConnection } from '../connections/application';
+import type { Application, OperationsConnection } from '../connections/application';
 import { uuidAt, uuidv7 } from '../payload/uuid';
 import { fieldsIn } from '../payload/values';
 import type { Schedule } from './schedule';
@@ -29,7 +28,7 @@ export interface Destination {
 }
 
 /** @throws CapabilityError, E_NO_RECORDS, E_UNKNOWN_CONNECTION, and what is wrong with its job */
-export function destinationOf(schedule: Schedule, application: DispatchApplication): Destination {
+export function destinationOf(schedule: Schedule, application: Application): Destination {
   const { connection, overlap, missed, make } = schedule.parts;
   const job = make();
   const target = application.driver(application.encoder.route(job, { connection }).connection);
@@ -45,7 +44,7 @@ export function destinationOf(schedule: Schedule, application: DispatchApplicati
 /** The clock that judges its occurrences. */
 export function clockOf(
   { target, operations }: Pick<Destination, 'target' | 'operations'>,
-  application: DispatchApplication,
+  application: Application,
 ): Promise<Milliseconds> {
   return target.now?.() ?? operations.now?.() ?? Promise.resolve(application.clock.now());
 }
@@ -64,7 +63,7 @@ export async function sendOccurrence(
   at: Milliseconds,
   now: Milliseconds,
   destination: Destination,
-  application: DispatchApplication,
+  application: Application,
   last: Pick<ScheduleState, 'sentAt' | 'sentTo'> = {},
 ): Promise<Sent> {
   const { name, parts, overlapKey } = schedule;

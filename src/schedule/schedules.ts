@@ -1,5 +1,4 @@
 /** The schedules of an application, as users see them: `Queue.schedules`; and those that are declared in this process. */
-import type { DispatchApplication } from '../dispatch/dispatch-application';
 import type { Class } from '../base/class';
 import type { Milliseconds } from '../base/clock';
 import { toError } from '../base/exception-text';
@@ -9,7 +8,7 @@ import { placeOf } from '../job/option-kinds';
 import type { OverlapPolicy } from '../job/options';
 import type { JobDefinition, JobInstance, JobRegistry } from '../job/registry';
 import { findJob } from '../operations/found-job';
-import type { OperationsConnection } from '../connections/application';
+import type { Application, OperationsConnection } from '../connections/application';
 import { listWorkers } from '../operations/worker-record';
 import { CronCadence, timing, type Missed } from './cadence';
 import { invalidSchedule, scheduleDeclared, unknownSchedule } from './errors';
@@ -107,13 +106,13 @@ const TRIES = 20;
 export class Schedules {
   /** Which of the declared schedules this process may send by itself. */
   isDriven: (schedule: Schedule) => boolean = () => true;
-  readonly #application: DispatchApplication;
+  readonly #application: Application;
   readonly #stored: StoredSchedules;
   #declared = new DeclaredSchedules();
   #keepers = 0;
   #keeper: Keeper | undefined;
 
-  constructor(application: DispatchApplication) {
+  constructor(application: Application) {
     this.#application = application;
     this.#stored = new StoredSchedules(application);
   }

@@ -3,9 +3,8 @@
  * records of its job's connection: when it is due, and the job as a payload, from which each occurrence makes its own.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
-import type { OperationsConnection } from '../connections/application';
+import type { Application, OperationsConnection } from '../connections/application';
 import type { RecordStore } from '../connections/record-store';
-import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { choose, chosenOf } from '../job/choices';
 import type { Middleware } from '../job/middleware';
 import { placeOf } from '../job/option-kinds';
@@ -40,11 +39,11 @@ interface Read {
 }
 
 export class StoredSchedules {
-  readonly #application: DispatchApplication;
+  readonly #application: Application;
   /** By name. One that has not changed is the same object in the next look. */
   readonly #read = new WeakMap<OperationsConnection, ReadonlyMap<string, Read>>();
 
-  constructor(application: DispatchApplication) {
+  constructor(application: Application) {
     this.#application = application;
   }
 

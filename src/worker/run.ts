@@ -19,6 +19,7 @@ import { Announcer } from './announcer';
 import { Deadline, Deadlines } from './deadlines';
 import { declareCarry, declareSeal } from '../dispatch/built-in';
 import { declareStartBatch } from '../dispatch/batch/send-batch';
+import { JobHistories } from '../operations/history/job-histories';
 import { JobCancelledError, JobTimedOutError, LeaseLostError, laravelJob, poisonJob, unknownJob } from './errors';
 import { Gatherers } from './gatherer';
 import { callHandle, checkAdapters } from './handler';
@@ -189,9 +190,9 @@ export class Executor {
     const now = storeNow(job, this.#application);
     const refusal = refusalOf(job, counters, options, now);
     if (refusal === undefined || !hasLastError(refusal, counters)) return refusal && failed(job, refusal);
-    return this.#application
-      .lastErrorOf(job, counters)
-      .then((last) => failed(job, refusalOf(job, counters, options, now, last)!));
+    return JobHistories.lastErrorOf(this.#application.driver(job.connectionName), job, counters).then((last) =>
+      failed(job, refusalOf(job, counters, options, now, last)!),
+    );
   }
 
   #read(job: RunningJob): Envelope {

@@ -31,7 +31,7 @@ import { tellObservers, type Application, type BatchReference, type MaskingJob }
 import type { Gatherers, Group } from './gatherer';
 import type { Reservation, Settlement } from '../connections/contract';
 import type { Onward } from '../connections/entries';
-import { START_BATCH } from '../dispatch/batch/send-batch';
+import { addToBatch, membersOf, START_BATCH } from '../dispatch/batch/send-batch';
 import { batchElsewhere } from '../dispatch/errors';
 import { invalidBatch, noCheckpoints } from '../job/errors';
 import { keptCheckpoints } from '../job/resolve-options';
@@ -444,11 +444,11 @@ export class RunningBatch implements JobBatch {
     if (this.#job.tie === undefined)
       throw invalidBatch(jobs, 'a job that the batch has sent adds to it by addNow(): add() is for its members.');
     if (this.#job.endedAs !== undefined) return;
-    for (const member of this.#application.batchMembers(this.#reference, jobs)) this.added.push(member);
+    for (const member of membersOf(this.#application, this.#reference, jobs)) this.added.push(member);
   }
 
   async addNow(jobs: BatchSource): Promise<number> {
-    return this.#application.addToBatch(this.#reference, jobs);
+    return addToBatch(this.#application, this.#reference, jobs);
   }
 
   async cancel(): Promise<boolean> {

@@ -33,6 +33,7 @@ import type { FailedStore, Forgotten } from '../connections/failed-store';
 import { hasCounters, withCounters } from '../payload/counters';
 import type { Application, JobEnd } from '../connections/application';
 import { keptResult } from '../job/resolve-options';
+import { keepEnd } from '../operations/results';
 
 /** How soon an outcome is sent again whose server has not answered. */
 const UNANSWERED_PAUSE: Milliseconds = 1000;
@@ -391,11 +392,7 @@ export async function isStillOurs(connection: Connection, reservation: Reservati
  *
  * @throws QueueUnavailableError the store that should keep it is away
  */
-export async function keepEndOf(
-  application: Pick<Application, 'keepEnd' | 'report'>,
-  job: RunningJob,
-  outcome: Outcome,
-): Promise<void> {
+export async function keepEndOf(application: Application, job: RunningJob, outcome: Outcome): Promise<void> {
   try {
     await job.kept?.end(isOver(outcome));
   } catch (error) {
@@ -406,7 +403,7 @@ export async function keepEndOf(
   }
   const keep = keptResult(job.definition);
   const end = keep === undefined ? undefined : endOf(job, outcome);
-  if (end !== undefined) await application.keepEnd(job, end, keep!);
+  if (end !== undefined) await keepEnd(application, job, end, keep!);
 }
 
 /** Undefined if the job goes back to its queue. */

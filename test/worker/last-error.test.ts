@@ -4,6 +4,7 @@ import type { FailedJob } from '../../src/application/failed/failed-filter';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { elapse } from '../support/application';
+import { JobHistories } from '../../src/operations/history/job-histories';
 import { application, ran, setTheScene } from './scene';
 
 // The clock of the test would not wait for source files to be read, and the records would be left out.
@@ -133,7 +134,7 @@ describe('a job whose tries were lowered after its last attempt', () => {
   });
 
   it('fails all the same if nothing tells of the error', async () => {
-    jest.spyOn(application.manager, 'lastErrorOf').mockResolvedValue(undefined);
+    jest.spyOn(JobHistories, 'lastErrorOf').mockResolvedValue(undefined);
     await work({ tries: 1 });
 
     expect((await onlyFailure()).exception).not.toContain('Caused by');

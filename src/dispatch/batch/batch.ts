@@ -1,7 +1,7 @@
 /** A batch as it was when it was read, and `Queue.batches`, which finds it. */
+import type { Application } from '../../connections/application';
 import type { BatchSource } from '../../job/job-context';
 import type { BatchState } from '../../connections/batch-store';
-import type { DispatchApplication } from '../dispatch-application';
 import { addToBatch, sendBatch } from './send-batch';
 import { callbackJobs, jobsQueueOf, type BatchCallbackJob } from './members';
 import { CapabilityError } from '../../connections/errors';
@@ -10,7 +10,7 @@ import type { BatchDetour, ChosenBatch } from '../../job/pending';
 import { invalidListing } from '../../operations/errors';
 
 export class Batch {
-  readonly #manager: DispatchApplication;
+  readonly #manager: Application;
   readonly #queue: string | undefined;
   readonly #state: BatchState;
   readonly id: string;
@@ -29,7 +29,7 @@ export class Batch {
   /** When its last job ended. */
   readonly finishedAt: Date | undefined;
 
-  constructor(manager: DispatchApplication, connection: string, state: BatchState, queue?: string) {
+  constructor(manager: Application, connection: string, state: BatchState, queue?: string) {
     this.#manager = manager;
     this.#queue = queue ?? state.queue;
     this.#state = state;
@@ -141,9 +141,9 @@ const PAGE = 100;
 
 /** The batches of all connections that keep them: `Queue.batches`. */
 export class Batches {
-  readonly #manager: DispatchApplication;
+  readonly #manager: Application;
 
-  constructor(manager: DispatchApplication) {
+  constructor(manager: Application) {
     this.#manager = manager;
   }
 

@@ -11,7 +11,6 @@ import { laneOf, withTies, type BatchTie } from '../../payload/ties';
 import { positioned, checkTies, pushesItself } from '../send';
 import { batchElsewhere, pushesItselfInChain } from '../errors';
 import type { EncodedJob } from '../job-encoder';
-import type { DispatchApplication } from '../dispatch-application';
 import type { Application } from '../../connections/application';
 import {
   callbackParts,
@@ -38,13 +37,13 @@ export interface BatchPlace {
 }
 
 export class Members {
-  readonly #manager: DispatchApplication;
+  readonly #manager: Application;
   readonly #place: BatchPlace;
   readonly #group = {};
   readonly #alone: BatchTie;
   #count = 0;
 
-  constructor(manager: DispatchApplication, place: BatchPlace) {
+  constructor(manager: Application, place: BatchPlace) {
     this.#manager = manager;
     this.#place = place;
     this.#alone = { id: place.id, weight: 1 };

@@ -1,13 +1,12 @@
 /** Begins batches: one that is dispatched, one that is a link of a chain, and more jobs for an existing one. */
 import { toError } from '../../base/exception-text';
-import { currentApplication, type BatchReference } from '../../connections/application';
+import { type Application, currentApplication, type BatchReference } from '../../connections/application';
 import type { BatchState, NewBatch } from '../../connections/batch-store';
 import type { Entry, Connection } from '../../connections/contract';
 import { CapabilityError, batchEnded } from '../../connections/errors';
 import type { BatchDetour, ChosenBatch } from '../../job/pending';
 import { invalidBatch } from '../../job/errors';
 import { uuidv7 } from '../../payload/uuid';
-import type { DispatchApplication } from '../dispatch-application';
 import { batchIncomplete, batchForgotten } from '../errors';
 import { keepOf, positioned, sendBulk, bytesOf, groups } from '../send';
 import { Transaction } from '../transaction';
@@ -30,7 +29,7 @@ export interface SentBatch {
 
 /** @throws any error of the batch, and E_BATCH_INCOMPLETE */
 export async function sendBatch(
-  manager: DispatchApplication,
+  manager: Application,
   chosen: ChosenBatch,
   { commit, within }: BatchDetour,
 ): Promise<SentBatch> {
@@ -74,7 +73,7 @@ export async function sendBatch(
  * @throws E_UNKNOWN_CONNECTION; CapabilityError the connection keeps no batches
  */
 export function placeOf(
-  manager: DispatchApplication,
+  manager: Application,
   { id, connection, queue }: Pick<BatchReference, 'id'> & Pick<ChosenBatch, 'connection' | 'queue'>,
   chosenQueue?: string,
 ): BatchPlace {
@@ -92,7 +91,7 @@ export function placeOf(
   };
 }
 
-function newBatchOf(manager: DispatchApplication, chosen: ChosenBatch, place: BatchPlace): PlannedBatch {
+function newBatchOf(manager: Application, chosen: ChosenBatch, place: BatchPlace): PlannedBatch {
   const { name, allowsFailures, every } = chosen;
   const callbacks = chosen.callbacks.map(({ on, job }) => {
     const [link] = manager.encoder.links([job], place.connection, {
@@ -116,7 +115,7 @@ function newBatchOf(manager: DispatchApplication, chosen: ChosenBatch, place: Ba
  *
  * @throws any error of its jobs
  */
-export function linkOfBatch(manager: DispatchApplication, chosen: ChosenBatch): StartBatch {
+export function linkOfBatch(manager: Application, chosen: ChosenBatch): StartBatch {
   declareStartBatch();
   const place = placeOf(manager, { ...chosen, id: uuidv7() }, chosen.queue);
   const members = new Members(manager, place);
@@ -135,11 +134,7 @@ export function linkOfBatch(manager: DispatchApplication, chosen: ChosenBatch): 
 }
 
 /** Sends the jobs, and returns how many went in. */
-export async function addToBatch(
-  manager: DispatchApplication,
-  batch: BatchReference,
-  jobs: BatchSource,
-): Promise<number> {
+export async function addToBatch(manager: Application, batch: BatchReference, jobs: BatchSource): Promise<number> {
   const chunks = new Chunks(jobs, new Members(manager, placeOf(manager, batch, batch.jobs)), manager.clock);
   let [added, sent] = [0, 0];
   try {
@@ -158,11 +153,7 @@ export async function addToBatch(
 }
 
 /** The jobs that go in with the outcome of one of the batch's jobs. */
-export function membersOf(
-  manager: DispatchApplication,
-  batch: BatchReference,
-  jobs: Iterable<BatchMember>,
-): readonly Onward[] {
+export function membersOf(manager: Application, batch: BatchReference, jobs: Iterable<BatchMember>): readonly Onward[] {
   if (typeof jobs !== 'object' || jobs === null || !(Symbol.iterator in jobs))
     throw invalidBatch(
       jobs,
@@ -202,7 +193,7 @@ export class StartBatch {
   async handle(): Promise<void> {
     const { place, begins, jobs } = this.plan;
     // Whatever runs jobs can also send them.
-    const manager = currentApplication() as DispatchApplication;
+    const manager = currentApplication()!;
     const job = inject(JobContext);
     const driver = manager.driver(place.connection);
     const callbacks = [...begins.callbacks, ...behind(job, this.plan, manager)];
@@ -219,7 +210,7 @@ export class StartBatch {
 
 /** Returns why it can never be complete. Undefined if all jobs are in. @throws what the store throws: then it goes on later */
 async function sendPlan(
-  manager: DispatchApplication,
+  manager: Application,
   driver: Connection,
   { id, queue: place, connection }: BatchPlace,
   plan: PlannedBatch,
@@ -260,11 +251,7 @@ function pagesIn(jobs: readonly EncodedJob[], queue: string): readonly [BatchPag
 }
 
 /** The rest of the chain, and the chain's `catch`. */
-function behind(
-  { payload }: JobContext,
-  { place, begins }: BatchPlan,
-  manager: DispatchApplication,
-): PlannedCallback[] {
+function behind({ payload }: JobContext, { place, begins }: BatchPlan, manager: Application): PlannedCallback[] {
   const chain = readChain(payload);
   const callbacks: PlannedCallback[] = [];
   if (chain.links.length > 0) callbacks.push(callbackOf('next', chainedLink(chain, place.connection), place, manager));

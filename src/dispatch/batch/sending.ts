@@ -1,4 +1,5 @@
 /** Sends a batch: in one call if it fits, otherwise chunk by chunk, open until its last job is in. */
+import type { Application } from '../../connections/application';
 import { MOST_JOBS, pagesOf } from '../../base/collections';
 import { endOfTurn, type Clock, type Timer, type Milliseconds } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
@@ -18,7 +19,6 @@ import {
   type Target,
 } from '../send';
 import { LAST_KEPT, OPEN_FOR, pageKey, sealText } from '../built-in';
-import type { DispatchApplication } from '../dispatch-application';
 import { batchIncomplete } from '../errors';
 import type { EncodedJob } from '../job-encoder';
 import type { PlannedBatch, BatchPlace, Members } from './members';
@@ -33,7 +33,7 @@ const NOTHING_MORE: Pick<Chunks, 'next' | 'close'> = {
 };
 
 export class Sending {
-  readonly #manager: DispatchApplication;
+  readonly #manager: Application;
   readonly #place: BatchPlace;
   readonly #begins: PlannedBatch;
   readonly #driver: Connection;
@@ -45,7 +45,7 @@ export class Sending {
   #pending = 0;
   #state: BatchState;
 
-  constructor(manager: DispatchApplication, place: BatchPlace, begins: PlannedBatch, transaction?: unknown) {
+  constructor(manager: Application, place: BatchPlace, begins: PlannedBatch, transaction?: unknown) {
     this.#manager = manager;
     this.#place = place;
     this.#begins = begins;
