@@ -33,6 +33,15 @@ const slugify = (heading) =>
     .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
     .replaceAll(' ', '-');
 
+/** Short code such as `--queue` stays on one line: a browser would break it after the hyphens, in narrow cells of tables. */
+function withWholeCode(markdown) {
+  markdown.core.ruler.push('whole-code', ({ tokens }) => {
+    for (const { children } of tokens)
+      for (const token of children ?? [])
+        if (token.type === 'code_inline' && token.content.length <= 30) token.attrSet('style', 'white-space: nowrap');
+  });
+}
+
 /** What is beside `docs` in the repository is not on the site: its name remains, without a link. */
 function withoutOutsideLinks(markdown) {
   markdown.core.ruler.push('outside-links', ({ tokens }) => {
@@ -47,6 +56,13 @@ function withoutOutsideLinks(markdown) {
     }
   });
 }
+
+/** Decisions are for contributors: in the search they would come before what a user looks for. */
+const textForSearch = (source, env, markdown) =>
+  env.relativePath.startsWith('decisions/') ? '' : markdown.renderAsync(source, env);
+
+const icon =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#3451b2"/><path d="M4 5h8M4 8h8M4 11h5" stroke="#fff" stroke-width="1.6"/></svg>';
 
 /** Pages are outside of this folder, whose node_modules has Vue. */
 const vueForPages = {
@@ -68,9 +84,17 @@ export default defineConfig({
   cacheDir: join(root, 'build/site-cache'),
   cleanUrls: true,
   vite: { plugins: [vueForPages] },
-  markdown: { anchor: { slugify }, config: withoutOutsideLinks },
+  // Browsers ask for /favicon.ico otherwise, which is not there.
+  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(icon)}` }]],
+  markdown: {
+    anchor: { slugify },
+    config(markdown) {
+      withoutOutsideLinks(markdown);
+      withWholeCode(markdown);
+    },
+  },
   themeConfig: {
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { _render: textForSearch } },
     outline: [2, 3],
     nav: groups.map(({ text, items }) => ({ text, link: items[0].link })),
     sidebar: [
