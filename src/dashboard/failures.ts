@@ -1,34 +1,15 @@
-/** The newest failed jobs, read in bounded steps, and what can be done with a group of them. */
-import type { ErrorGroup } from '../application/failed/error-groups';
+/** The newest failed jobs, read in bounded steps. */
+import { type ErrorGroup, errorGroups } from '../application/failed/error-groups';
 import type { FailedJob } from '../application/failed/failed-filter';
 import type { Milliseconds } from '../base/clock';
 import { redact } from '../base/redact';
-import { html, type Html } from './html';
-import { failureButtons } from './parts/links';
-import { counted } from './parts/text';
 import { Budget } from './readings';
 import type { PageContext } from './view';
 
-/**
- * To retry and forget a group, among those that were chosen otherwise. Nothing if a form cannot describe it: it would choose
- * other jobs too.
- */
-export function groupButtons(
-  { name, error }: ErrorGroup,
-  choice: Readonly<Record<string, string | undefined>>,
-  context: PageContext,
-): readonly (Html | undefined)[] {
-  if (error === '' || name === '' || name !== name.trim()) return [];
-  const fields = { ...choice, name, group: error, all: 'yes' };
-  return failureButtons('failed', { fields, subject: `${name}: ${error}` }, context);
-}
-
-/** `mail, sync, orders and 2 more queues` */
-export function queuesOfGroup({ queues }: ErrorGroup): Html {
-  return html`${queues.slice(0, 3).map((queue, place) => html`${place > 0 && ', '}<bdi>${queue}</bdi>`)}${queues.length > 3 && html` and ${counted(queues.length - 3, 'more queue')}`}`;
-}
-
 const MOST_AT_ONCE = 500;
+export const HOUR: Milliseconds = 3_600_000;
+/** How long the look of the first page stays fresh: it may read megabytes, and the page is updated every few seconds. */
+const FRESH: Milliseconds = 10_000;
 
 export interface FailedLook {
   readonly jobs: readonly FailedJob[];
@@ -69,6 +50,18 @@ export function lookAtFailed(
     return { jobs, isCut, total, away: [...away.values()] };
   };
   return lookout.see(`failed ${from} ${queue ?? ''}`, look, fresh);
+}
+
+export interface RecentFailures extends Pick<FailedLook, 'isCut' | 'away'> {
+  /** How many jobs failed within the hour, as far as was looked. */
+  readonly count: number;
+  readonly groups: readonly ErrorGroup[];
+}
+
+export async function recentFailures(context: PageContext): Promise<RecentFailures> {
+  const { jobs, isCut, away } = await lookAtFailed(context, undefined, 0, FRESH);
+  const recent = jobs.filter(({ failedAt }) => failedAt.getTime() >= context.now - HOUR);
+  return { count: recent.length, isCut: isCut && recent.length === jobs.length, groups: errorGroups(recent), away };
 }
 
 async function totalOf({ failed }: PageContext['manager'], queue: string | undefined): Promise<number | undefined> {

@@ -6,6 +6,8 @@ import { redact } from '../base/redact';
 import { CapabilityError, isStoreAway } from '../connections/errors';
 import { noRecords } from '../operations/errors';
 import type { Snapshot } from '../operations/snapshot';
+import { attemptOf, HISTORY, LONGEST_ID, readHistory, type Attempt } from '../operations/history/attempt';
+import type { ListedJob } from '../operations/listed-job';
 import type { RunningWorker } from '../operations/worker-record';
 import type { ScheduleListing } from '../schedule/schedules';
 import type { PageContext } from './view';
@@ -72,22 +74,47 @@ export function workersOf(
   return readOr(read, undefined, isUnrecorded);
 }
 
+/** The workers of all connections, several of which may keep their records in one store. */
+export async function allWorkers(context: PageContext): Promise<{
+  readonly workers: readonly RunningWorker[];
+  readonly seen: readonly Seen<readonly RunningWorker[] | undefined>[];
+}> {
+  const seen = await readEach(context.manager.connectionNames(), (name) => workersOf(name, context));
+  const byId = new Map(seen.flatMap(({ found }) => found ?? []).map((worker) => [worker.id, worker]));
+  return { workers: [...byId.values()], seen };
+}
+
+type KeptJob = Pick<ListedJob, 'connection' | 'id'>;
+
+/** The record of a job; undefined if none is kept, or its store is away. */
+export async function recordOf(kind: string, job: KeptJob, { manager }: PageContext): Promise<string | undefined> {
+  const { id = '', connection } = job;
+  if (id === '' || id.length > LONGEST_ID) return undefined;
+  const records = manager.operationsOf(manager.driver(connection))?.records;
+  return readOr(async () => records?.get(kind, id), undefined, isStoreAway);
+}
+
+/** As its history tells; undefined as above. */
+export async function lastAttempt(job: KeptJob, context: PageContext): Promise<Attempt | undefined> {
+  const last = readHistory(await recordOf(HISTORY, job, context))?.attempts.at(-1);
+  return last && attemptOf(last);
+}
+
 /** What was found on one connection; or its trouble. */
 export type Seen<Found> =
   | { readonly connection: string; readonly found: Found; readonly trouble?: undefined }
   | { readonly connection: string; readonly found?: undefined; readonly trouble: string };
 
-/** One unreachable store must not hide the others. @param isAlone the trouble is then that of the whole page */
+/** One unreachable store must not hide the others; the trouble of the only one is that of the whole page. */
 export function readEach<Found>(
   connections: readonly string[],
-  isAlone: boolean,
   read: (connection: string) => Promise<Found>,
 ): Promise<readonly Seen<Found>[]> {
   const look = async (connection: string): Promise<Seen<Found>> => {
     try {
       return { connection, found: await read(connection) };
     } catch (error) {
-      if (isAlone || !(error instanceof OnqueueError)) throw error;
+      if (connections.length === 1 || !(error instanceof OnqueueError)) throw error;
       return { connection, trouble: redact(error.message) };
     }
   };

@@ -5,6 +5,7 @@ import type { Attempt, AttemptOutcome } from '../../operations/history/attempt';
 import { html, type Html, type Shown } from '../html';
 import { OUTCOMES as RUNS } from '../parts/run-table';
 import { sourceBlock, sourcePlace, stackBlock } from '../parts/stack';
+import { numberColumn, table } from '../parts/table';
 import { counted, moment } from '../parts/text';
 import type { PageContext } from '../view';
 import type { JobStory } from './story';
@@ -22,8 +23,11 @@ interface JobEvent {
   readonly isAhead?: boolean | undefined;
 }
 
-const OUTCOMES: Readonly<Record<Exclude<JobEvent['kind'], 'waits'>, { readonly text: string; readonly tone: string }>> =
-  { ...RUNS, running: { text: 'runs', tone: 'accent' } };
+const OUTCOMES = { ...RUNS, running: { text: 'runs', tone: 'accent' } };
+
+type RunEvent = JobEvent & { readonly kind: Exclude<JobEvent['kind'], 'waits'> };
+
+const isRun = (event: JobEvent): event is RunEvent => event.kind !== 'waits';
 
 export function eventsOf({ job, run }: JobStory, now: Milliseconds): readonly JobEvent[] {
   const { history, createdAt, failedAt, completedAt, at, state, attempts } = job;
@@ -76,36 +80,35 @@ function startOf(attempt: Attempt | undefined): Milliseconds | undefined {
 /** What happened to a job, in words: each run with its error and the place in the source that it came from. */
 export function eventTable(story: JobStory, events: readonly JobEvent[], { now }: PageContext): Html {
   const { createdAt, at, state } = story.job;
-  const runs = events.filter(({ kind }) => kind !== 'waits');
+  const runs = events.filter(isRun);
   // The failed store has the last error with its causes; without a history it is the only one.
   const last = runs.at(-1);
-  return html`<table class="events">
-    <caption>What happened</caption>
-    <thead><tr><th scope="col" class="when">When</th><th scope="col">What</th><th scope="col" class="number took">Took</th><th scope="col" class="where">Where</th></tr></thead>
-    <tbody>
-      ${createdAt && simpleRow('dispatched', moment(createdAt, now), 'Dispatched')}
-      ${runs.map((event) => runRow(event, story, now, event === last ? story.failure?.exception : undefined))}
-      ${state === 'delayed' && at && simpleRow('due', moment(at, now), 'Becomes ready')}
-    </tbody>
-  </table>`;
+  return table({
+    caption: 'What happened',
+    columns: ['When', 'What', numberColumn('Took'), 'Where'],
+    rows: [
+      ...(createdAt ? [simpleRow('dispatched', moment(createdAt, now), 'Dispatched')] : []),
+      ...runs.map((event) => runRow(event, story, now, event === last ? story.failure?.exception : undefined)),
+      ...(state === 'delayed' && at ? [simpleRow('due', moment(at, now), 'Becomes ready')] : []),
+    ],
+  });
 }
 
 function simpleRow(key: string, when: Html, what: string): Html {
-  return html`<tr data-key="${key}"><td>${when}</td><td>${what}</td><td></td><td></td></tr>`;
+  return html`<tr data-key="${key}"><td>${when}</td><td class="told">${what}</td><td></td><td></td></tr>`;
 }
 
 function runRow(
-  { kind, attempt, until, from, ms, told }: JobEvent,
+  { kind, attempt, until, from, ms, told }: RunEvent,
   { run }: JobStory,
   now: Milliseconds,
   exception: string | undefined,
 ): Html {
-  if (kind === 'waits') return html``;
   const where = kind === 'running' ? run && `${run.worker.name}:${run.worker.pid}` : told?.worker;
   const began = kind === 'running' ? (run === undefined ? undefined : from) : until;
   return html`<tr data-key="${String(told?.fence ?? kind)}">
     <td>${began !== undefined && moment(new Date(began), now)}</td>
-    <td>
+    <td class="told">
       Attempt ${attempt ?? '?'} <span class="badge ${OUTCOMES[kind].tone}">${OUTCOMES[kind].text}</span>
       ${told?.error !== undefined && html`<p class="error"><bdi>${told.error}</bdi></p>`}
       ${details(told, exception)}
@@ -183,6 +186,6 @@ function tipOf({ kind, attempt, from, until, ms, isAhead }: JobEvent): string {
 }
 
 function summaryOf(events: readonly JobEvent[]): string {
-  const runs = events.filter(({ kind }) => kind !== 'waits');
+  const runs = events.filter(isRun);
   return `${counted(runs.length, 'run')}: ${runs.slice(-MOST).map(tipOf).join('; ')}. The table below says the same.`;
 }

@@ -1,16 +1,18 @@
 /** One batch: its progress, the jobs that it sends, and its failed jobs. */
 import { spanText } from '../../base/span';
+import { errorGroups } from '../../application/failed/error-groups';
+import { matching } from '../../application/failed/failed-filter';
 import { type Batch, batchDocument } from '../../dispatch/batch/batch';
 import { type BatchCallbackJob, callbackJobs } from '../../dispatch/batch/members';
-import { listedFailure, type ListedJob } from '../../operations/listed-job';
-import { readTies } from '../../payload/ties';
 import { address } from '../addresses';
 import { neededField } from '../errors';
+import { type FailedLook, lookAtFailed } from '../failures';
 import { html, type Html } from '../html';
 import { batchButtons, progressBar, stateBadge, stateText } from '../parts/batch';
-import { actionForm, jobLink, queueLink } from '../parts/links';
-import { ACTIONS, factList, idFact, keyNumbers, numberColumn, table } from '../parts/table';
-import { counted, errorLine, moment, numberText } from '../parts/text';
+import { failureTable } from '../parts/failure-table';
+import { jobLink, queueLink } from '../parts/links';
+import { factList, idFact, keyNumbers, table } from '../parts/table';
+import { counted, moment, numberText } from '../parts/text';
 import type { Page, PageContext, View } from '../view';
 
 export const batch: Page = async (context) => {
@@ -21,28 +23,25 @@ export const batch: Page = async (context) => {
   const story = await lookout.see(JSON.stringify(['batch', connection, id]), async () => {
     const found = await manager.batches.get(id, { connection });
     if (found === undefined) return undefined;
-    const [failures, kept] = await Promise.all([
-      failuresOf(found, context),
-      manager.driver(connection).batches?.callbacks(id),
-    ]);
+    const kept = await manager.driver(connection).batches?.callbacks(id);
     const { total, pending } = found;
     return {
       found,
-      failures,
       callbacks: kept === undefined ? [] : callbackJobs(kept, connection, total - pending),
       hasEnded: kept?.sent.includes('finally') === true,
     };
   });
   if (story === undefined) return unknownBatch(id, connection);
-  const { found, failures, callbacks, hasEnded } = story;
+  const { found, callbacks, hasEnded } = story;
+  const failures = found.failed > 0 ? await lookAtFailed(context) : undefined;
   return {
     title: found.name === '' ? 'Batch' : found.name,
     parts: {
       'batch-state': statePart(found, callbacks, hasEnded, context),
       'batch-callbacks': callbacksPart(found, callbacks),
-      'batch-failures': failedPart(found, failures, context),
+      'batch-failures': failures && failedPart(found, failures, context),
     },
-    data: { ...batchDocument(found), callbacks, failures: failures?.jobs },
+    data: { ...batchDocument(found), callbacks },
   };
 };
 
@@ -103,75 +102,19 @@ function facts(found: Batch, { now }: PageContext): Html | undefined {
   ]);
 }
 
-interface FailedMember extends ListedJob {
-  /** Jobs behind it in its chain, which were skipped. */
-  readonly behind: number;
-}
-
-interface BatchFailures {
-  readonly jobs: readonly FailedMember[];
-  /** How many failed jobs were examined, if there may be more of this batch. */
-  readonly lookedAt: number | undefined;
-}
-
-/** How many are shown. */
-const SHOWN = 20;
-const PAGE = 100;
-/** How many failed jobs are examined at most: their store does not know which batch they belong to. */
-const MOST = 1000;
-
-/** Undefined if no store keeps them. */
-async function failuresOf(
-  { id, connection, failed }: Batch,
-  { manager }: PageContext,
-): Promise<BatchFailures | undefined> {
-  const store = manager.failed.storeFor(manager.driver(connection));
-  if (store === undefined) return undefined;
-  const wanted = Math.min(failed, SHOWN);
-  const jobs: FailedMember[] = [];
-  let lookedAt = 0;
-  let after: string | undefined;
-  while (jobs.length < wanted && lookedAt < MOST) {
-    const page = await store.list({ limit: PAGE, after });
-    after = page.at(-1)?.place;
-    lookedAt += page.length;
-    for (const entry of page) {
-      const tie = readTies(entry.payload)?.batch;
-      if (tie?.id === id) jobs.push({ ...listedFailure(manager, entry), behind: tie.weight - 1 });
-    }
-    if (page.length < PAGE) return { jobs: jobs.slice(0, wanted), lookedAt: undefined };
-  }
-  return { jobs: jobs.slice(0, wanted), lookedAt: jobs.length < wanted ? lookedAt : undefined };
-}
-
-function failedPart(batch: Batch, failures: BatchFailures | undefined, context: PageContext): Html | undefined {
-  const { failed, id, connection } = batch;
-  if (failed === 0 || failures === undefined) return undefined;
-  const { jobs, lookedAt } = failures;
-  const all = html`<a href="${address('failed', { connection, batch: id })}">All failed jobs of this batch</a>`;
-  if (jobs.length === 0)
-    return html`<h2>Failed jobs</h2><p class="empty">${
-      lookedAt === undefined
-        ? 'Its failed jobs were forgotten; only their number is kept.'
-        : html`None of the newest ${numberText(lookedAt)} failed jobs belongs to this batch. ${all}`
-    }</p>`;
-  const some = jobs.length < failed && `${numberText(jobs.length)} of ${numberText(failed)}, `;
-  const shown = table({
-    caption: html`Failed jobs <span class="soft">${some}newest first</span>`,
-    columns: ['Job', 'Error', 'Failed', numberColumn('Attempts'), ACTIONS],
-    rows: jobs.map((job) => failedRow(job, context)),
-  });
-  return html`${shown}<p class="pages">${all}</p>`;
-}
-
-function failedRow(job: FailedMember, context: PageContext): Html {
-  const { id = '', name, connection, queue, error, failedAt, attempts, behind } = job;
-  const fields = { connection, queue, id };
-  const skipped =
-    behind > 0 && html`<br><span class="soft">with ${counted(behind, 'job')} of its chain behind it, skipped</span>`;
-  return html`<tr data-key="${id}"><th scope="row">${jobLink(job)}<br><span class="soft">in ${queueLink(job)}</span>${skipped}</th>
-<td class="excerpt"><span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span></td><td>${failedAt && moment(failedAt, context.now)}</td><td class="number">${attempts}</td>
-<td class="actions">${actionForm({ action: 'retry-job', label: 'Retry', fields, subject: name }, context)}</td></tr>`;
+/** Grouped by error: a batch whose mail server is away has one cause, not a thousand. */
+function failedPart({ id, connection, failed }: Batch, look: FailedLook, context: PageContext): Html | undefined {
+  if (failed === 0) return undefined;
+  const choice = { connection, batch: id };
+  const groups = errorGroups(look.jobs.filter(matching(choice, context.now)));
+  const all = html`<a href="${address('failed', choice)}">All failed jobs of this batch</a>`;
+  if (groups.length > 0)
+    return html`${failureTable('Failed jobs', groups, context, { choice })}<p class="pages">${all}</p>`;
+  return html`<h2>Failed jobs</h2><p class="empty">${
+    look.isCut
+      ? html`None of the newest ${numberText(look.jobs.length)} failed jobs belongs to this batch. ${all}`
+      : 'Its failed jobs were forgotten; only their number is kept.'
+  }</p>`;
 }
 
 /** Undefined if it sends none. */

@@ -3,8 +3,9 @@ import { type Batch, batchDocument } from '../../dispatch/batch/batch';
 import { address } from '../addresses';
 import { html, type Html } from '../html';
 import { batchButtons, progressBar, progressText, stateBadge } from '../parts/batch';
+import { pageLinks, type Tab, tabs } from '../parts/links';
 import { ACTIONS, table } from '../parts/table';
-import { moment, numberText } from '../parts/text';
+import { moment, numberText, troublesOf } from '../parts/text';
 import { readEach, type Seen } from '../readings';
 import type { Page, PageContext } from '../view';
 
@@ -37,7 +38,7 @@ export const batches: Page = async (context) => {
   const names = chosen === null ? keeping : [chosen];
   const kind = kindIn(query);
   const after = Math.max(0, Math.trunc(Number(query.get('after')))) || 0;
-  const seen = await readEach(names, chosen !== null, (name) => batchesOf(name, kind, after, context));
+  const seen = await readEach(names, (name) => batchesOf(name, kind, after, context));
   return {
     title: 'Batches',
     parts: {
@@ -83,29 +84,22 @@ function none(connections: readonly string[]): Html {
   return html`<p class="empty">None of the connections keeps batches: ${connections.join(', ')}. Connections with the drivers <code>redis</code>, <code>database</code> and <code>memory</code> do.</p>`;
 }
 
-function listOf(
-  { connection, found, trouble }: Seen<BatchPage>,
-  kind: Kind,
-  after: number,
-  context: PageContext,
-): Html {
-  if (found === undefined) return html`<h2><bdi>${connection}</bdi></h2><p class="trouble">${trouble}</p>`;
+function listOf(seen: Seen<BatchPage>, kind: Kind, after: number, context: PageContext): Html {
+  if (seen.found === undefined) return troublesOf([seen]);
+  const { connection, found } = seen;
   const { batches: shown, hasMore } = found;
   const place = (show: Kind, from?: number): string =>
     address('batches', { connection, show: show === 'all' ? undefined : show, after: from });
-  const tab = (each: Kind): Html =>
-    html`<a href="${place(each)}"${each === kind && html` aria-current="true"`}>${KINDS[each].label}</a>`;
-  const tabs = html`<nav class="tabs" aria-label="Batches of ${connection} by their state">${(Object.keys(KINDS) as Kind[]).map(tab)}</nav>`;
-  const first = after > 0 && html`<a href="${place(kind)}">First page</a>`;
-  if (shown.length === 0)
-    return html`${tabs}<div class="empty">${after > 0 ? 'There are no more.' : EMPTY[kind]} ${first}</div>`;
-  const next = hasMore && html`<a href="${place(kind, after + PAGE)}" rel="next">Next page</a>`;
+  const kinds = Object.keys(KINDS) as Kind[];
+  const tab = (each: Kind): Tab => [KINDS[each].label, place(each), each === kind];
+  const links = pageLinks(after > 0 ? place(kind) : undefined, hasMore ? place(kind, after + PAGE) : undefined);
   const listed = table({
     caption: html`Batches of <bdi>${connection}</bdi> <span class="soft">newest first${kind !== 'all' && `, among the newest ${numberText(MOST)}`}</span>`,
     columns: ['Batch', 'State', 'Progress', 'Created', 'Ended', ACTIONS],
     rows: shown.map((batch) => batchRow(batch, context)),
   });
-  return html`${tabs}${listed}${(after > 0 || hasMore) && html`<p class="pages">${first} ${next}</p>`}`;
+  const none = html`<div class="empty">${after > 0 ? 'There are no more.' : EMPTY[kind]}</div>`;
+  return html`${tabs(`Batches of ${connection} by their state`, kinds.map(tab))}${shown.length === 0 ? none : listed}${links}`;
 }
 
 const EMPTY: Readonly<Record<Kind, Html>> = {

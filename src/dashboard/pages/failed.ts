@@ -2,15 +2,16 @@
 import { type FailedFilter, type FailedJob, matching } from '../../application/failed/failed-filter';
 import { address } from '../addresses';
 import { type ErrorGroup, errorGroups } from '../../application/failed/error-groups';
-import { type FailedLook, groupButtons, lookAtFailed, queuesOfGroup } from '../failures';
+import { type FailedLook, lookAtFailed } from '../failures';
 import { html, type Html } from '../html';
-import { groupPart, groupStory } from './failure-group';
+import { failureTable } from '../parts/failure-table';
 import { filterForm } from '../parts/filter';
-import { actionMenu, classLink, failureButtons, jobLink, queueLink } from '../parts/links';
-import { ACTIONS, numberColumn, table } from '../parts/table';
-import { counted, errorLine, moment, numberText } from '../parts/text';
+import { failureButtons, jobLink, pageLinks, queueLink } from '../parts/links';
+import { numberColumn, table } from '../parts/table';
+import { counted, errorLine, moment, numberText, troubles } from '../parts/text';
 import { placeOf, ticks } from '../parts/ticks';
 import type { Page, PageContext } from '../view';
+import { groupPart, groupStory } from './failure-group';
 
 /** Jobs of one page. */
 const PAGE = 50;
@@ -42,7 +43,7 @@ export const failed: Page = async (context) => {
     trail: only && [['Failed jobs', address('failed')]],
     parts: {
       'failed-choice': choiceForm(choice),
-      'failed-groups': groupTable(groups, found, context, only && groupPart(only, story!, context)),
+      'failed-groups': groupList(groups, found, context, only && groupPart(only, story!, context)),
       'failed-jobs': fitting.length === 0 ? undefined : jobList(found, context),
     },
     data: {
@@ -82,21 +83,15 @@ function choiceForm(choice: FailedChoice): Html {
 }
 
 /** @param only all about the group, if there is one */
-function groupTable(groups: readonly ErrorGroup[], found: Found, context: PageContext, only?: Html): Html {
+function groupList(groups: readonly ErrorGroup[], found: Found, context: PageContext, only?: Html): Html {
   const { choice, look, from } = found;
-  const away = look.away.map((text) => html`<p class="trouble">${text}</p>`);
-  if (groups.length === 0) return html`${away}<p class="empty">${nothing(found)} ${further(found)}</p>`;
+  const first = from > 0 ? address('failed', choice) : undefined;
+  if (groups.length === 0)
+    return html`${troubles(look.away)}<p class="empty">${nothing(found)}</p>${pageLinks(first, further(found), 'Search further')}`;
   const which = Object.keys(choice).length > 0 ? ' all that match' : ' all';
-  const shown =
-    only ??
-    table({
-      caption: 'By error',
-      columns: [numberColumn('Jobs'), 'Job', 'Error', 'Last', 'First', ACTIONS],
-      rows: groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, choice, context)),
-    });
-  return html`${away}<div class="with-actions"><p>${sumOf(found)}</p>
+  return html`${troubles(look.away)}<div class="with-actions"><p>${sumOf(found)}</p>
 <div class="actions">${failureButtons('failed', { fields: { ...choice, all: 'yes' } }, context, which)}</div></div>
-${shown}${groups.length > MOST_GROUPS && html`<p class="soft">and ${counted(groups.length - MOST_GROUPS, 'smaller group')}</p>`}${from > 0 && html`<p class="pages"><a href="${address('failed', choice)}">Back to the newest</a></p>`}`;
+${only ?? failureTable('By error', groups, context, { choice, most: MOST_GROUPS })}`;
 }
 
 function sumOf({ look, fitting, choice }: Found): Html {
@@ -117,43 +112,23 @@ function nothing({ choice, look, from }: Found): string {
   return look.isCut ? `None of the ${numberText(look.jobs.length)} searched jobs matches.` : 'No failed job matches.';
 }
 
-function further({ choice, look, from }: Found): Html | undefined {
-  if (!look.isCut) return undefined;
-  return html`<a href="${address('failed', { ...choice, from: from + look.jobs.length })}" rel="next">Search further</a>`;
-}
-
-function groupRow(group: ErrorGroup, choice: FailedChoice, context: PageContext): Html {
-  const { name, error, count, newest, oldest } = group;
-  const { now } = context;
-  return html`<tr data-key="${JSON.stringify([name, error])}"><td class="number"><strong>${numberText(count)}</strong></td>
-<th scope="row">${classLink(newest)} <span class="soft">in ${queuesOfGroup(group)}</span></th>
-<td class="line message"><a href="${address('failed', { ...choice, name, group: error })}"><bdi>${errorLine(newest.exception)}</bdi></a></td>
-<td class="when">${moment(newest.failedAt, now)}</td><td class="when">${count > 1 && moment(oldest.failedAt, now)}</td>
-<td class="actions">${actionMenu(groupButtons(group, choice, context), `${name}: ${error}`)}</td></tr>`;
+function further({ choice, look, from }: Found): string | undefined {
+  return look.isCut ? address('failed', { ...choice, from: from + look.jobs.length }) : undefined;
 }
 
 function jobList(found: Found, context: PageContext): Html {
   const { choice, fitting, from } = found;
-  const ticked = ticks(
-    [
-      { action: 'retry-failed', label: 'Retry' },
-      { action: 'forget-failed', label: 'Forget', isDangerous: true },
-    ],
-    context,
-  );
+  const ticked = ticks('failed', context);
   const rest = fitting[PAGE];
-  const next =
-    rest === undefined
-      ? further(found)
-      : html`<a href="${address('failed', { ...choice, from: rest.place })}" rel="next">Next page</a>`;
-  const first = from > 0 && html`<a href="${address('failed', choice)}">First page</a>`;
+  const next = rest === undefined ? further(found) : address('failed', { ...choice, from: rest.place });
+  const first = from > 0 ? address('failed', choice) : undefined;
   const shown = table({
     caption: 'Failed jobs, newest first',
     isCaptionUnseen: true,
     columns: [ticked.heading, 'Job', 'Queue', 'Failed', numberColumn('Attempts'), 'Error'],
     rows: fitting.slice(0, PAGE).map(({ job }) => jobRow(job, ticked.box(job), context)),
   });
-  return html`${ticked.buttons}${shown}<p class="pages">${first} ${next}</p>`;
+  return html`${ticked.buttons}${shown}${pageLinks(first, next, rest === undefined ? 'Search further' : undefined)}`;
 }
 
 function jobRow(job: FailedJob, box: Html | undefined, { now }: PageContext): Html {

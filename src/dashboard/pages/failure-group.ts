@@ -1,17 +1,16 @@
 /** One group of failures: what they have in common, when they happened, the newest stack, and the queues and workers that they came from. */
 import { commonText } from '../../application/failed/failed-filter';
 import type { Attempt } from '../../operations/history/attempt';
-import { attemptOf, HISTORY, LONGEST_ID, readHistory } from '../../operations/history/attempt';
 import { redact } from '../../base/redact';
 import { isStoreAway } from '../../connections/errors';
 import type { ErrorGroup } from '../../application/failed/error-groups';
 import { html, type Html } from '../html';
-import { type Chart, chartFigure } from '../parts/chart';
+import { type Chart, chartFigure, countsOf } from '../parts/chart';
 import { classLink, queueLink } from '../parts/links';
 import { sourceBlock, sourcePlace, stackBlock } from '../parts/stack';
 import { factList } from '../parts/table';
 import { moment, numberText } from '../parts/text';
-import { readOr, workersOf } from '../readings';
+import { lastAttempt, readOr, workersOf } from '../readings';
 import type { PageContext } from '../view';
 
 /** Jobs whose histories are read. */
@@ -30,18 +29,10 @@ export interface GroupStory {
 }
 
 export async function groupStory(group: ErrorGroup, context: PageContext): Promise<GroupStory> {
-  const { lookout, manager } = context;
+  const { lookout } = context;
   const { connection, id } = group.newest;
   const read = async (): Promise<GroupStory> => {
-    const read = group.jobs.filter((job) => job.id.length <= LONGEST_ID).slice(0, MOST_READ);
-    const attempts = await Promise.all(
-      read.map(async (job) => {
-        const records = manager.operationsOf(manager.driver(job.connection))?.records;
-        const text = await readOr(async () => records?.get(HISTORY, job.id), undefined, isStoreAway);
-        const last = readHistory(text)?.attempts.at(-1);
-        return last && attemptOf(last);
-      }),
-    );
+    const attempts = await Promise.all(group.jobs.slice(0, MOST_READ).map((job) => lastAttempt(job, context)));
     const live = (await readOr(() => workersOf(connection, context), undefined, isStoreAway)) ?? [];
     const versions = new Map(live.map(({ name, pid, version }) => [`${name}:${pid}`, version]));
     const named = attempts
@@ -107,8 +98,7 @@ function chartOf({ moments }: ErrorGroup): Chart {
   const end = Math.floor(last / step);
   const begin = Math.min(Math.floor(first / step), end - LEAST_BARS + 1);
   const start = begin * step;
-  const bars = Array.from({ length: end - begin + 1 }, () => 0);
-  for (const at of moments) bars[Math.floor((at - start) / step)]! += 1;
+  const bars = countsOf(moments, start, step, end - begin + 1);
   return {
     id: 'group-chart',
     title: 'When these jobs failed',

@@ -12,14 +12,15 @@ import { lookAtFailed } from '../failures';
 import { html, type Html } from '../html';
 import { classFacts, optionFacts } from '../job/options';
 import { chartFigure } from '../parts/chart';
+import { failureTable } from '../parts/failure-table';
 import { beginnings, figuresOf, jobTable, rateCharts, timeChart, withoutSpans } from '../parts/figures';
+import { pageLinks, type Tab, tabs } from '../parts/links';
 import { type Period, periodIn, rangeLinks } from '../parts/period';
 import { runTable, unkeptNote } from '../parts/run-table';
 import { factList, keyNumbers } from '../parts/table';
 import { counted, moment, numberText, secondsText, tenths } from '../parts/text';
 import { isUnrecorded, readOr, schedulesOf, workersOf } from '../readings';
 import type { Page, PageContext } from '../view';
-import { failureTable } from './recent-failures';
 
 /** Runs that are shown here. */
 const LAST = 10;
@@ -103,12 +104,9 @@ function placeOf(
   { manager }: PageContext,
 ): Html {
   const all = manager.connectionNames();
-  const others = all.map(
-    (each) =>
-      html`<a href="${address('job-class', { name, connection: each })}"${each === connection && html` aria-current="true"`}>${each}</a>`,
-  );
+  const tab = (each: string): Tab => [each, address('job-class', { name, connection: each }), each === connection];
   const file = definition?.file;
-  return html`${all.length > 1 && html`<nav class="tabs" aria-label="Connections">${others}</nav>`}${
+  return html`${all.length > 1 && tabs('Connections', all.map(tab))}${
     definition === undefined
       ? html`<p class="soft">No class with this name is declared here.</p>`
       : file !== undefined && html`<p class="soft mono">${file}</p>`
@@ -186,7 +184,7 @@ function runsOf(
   query: { readonly name: string; readonly connection: string },
   context: PageContext,
 ): Html {
-  const more = next !== undefined && html`<p class="pages"><a href="${address('runs', query)}">More runs</a></p>`;
+  const more = pageLinks(undefined, next && address('runs', query), 'More runs');
   if (runs.length === 0) return html`<h2>Last runs</h2><p class="empty">None is kept.</p>${unkeptNote(context)}${more}`;
   return html`${runTable(html`Last runs`, runs.slice(0, LAST), context)}${unkeptNote(context)}${more}`;
 }

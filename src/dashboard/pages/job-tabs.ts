@@ -1,6 +1,7 @@
 /** The lists of jobs over all queues, which one entry of the navigation leads to. */
 import { address } from '../addresses';
-import { html, type Html } from '../html';
+import type { Html } from '../html';
+import { type Tab, tabs } from '../parts/links';
 
 const LISTS = {
   'job-classes': 'Classes',
@@ -11,7 +12,6 @@ const LISTS = {
 } as const;
 
 export function jobTabs(shown: keyof typeof LISTS): Html {
-  const tab = ([page, label]: readonly [string, string]): Html =>
-    html`<a href="${address(page)}"${page === shown && html` aria-current="page"`}>${label}</a>`;
-  return html`<nav class="tabs" aria-label="Lists of jobs">${Object.entries(LISTS).map(tab)}</nav>`;
+  const all = Object.entries(LISTS).map(([page, label]): Tab => [label, address(page), page === shown]);
+  return tabs('Lists of jobs', all);
 }

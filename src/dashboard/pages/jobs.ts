@@ -4,6 +4,7 @@ import { html, type Html } from '../html';
 import { figuresOf, jobTable, withoutSpans } from '../parts/figures';
 import { classLink } from '../parts/links';
 import { periodIn, rangeLinks } from '../parts/period';
+import { troublesOf } from '../parts/text';
 import { readEach } from '../readings';
 import type { Page } from '../view';
 import { jobTabs } from './job-tabs';
@@ -15,14 +16,15 @@ export const jobs: Page = async (context) => {
   const { manager, query } = context;
   const period = periodIn(query);
   const names = manager.connectionNames();
-  const all = await readEach(names, names.length === 1, (name) => figuresOf(name, context, period));
+  const all = await readEach(names, (name) => figuresOf(name, context, period));
   const seen = new Set(all.flatMap(({ found }) => found?.jobs.map(({ job }) => job) ?? []));
   const declared = manager.registry.all().map(({ name }) => name);
   const others = declared.filter((name) => !seen.has(name) && !name.startsWith(BUILT_IN)).toSorted();
-  const lists = all.map(({ connection, found, trouble }): [string, Html | undefined] => {
+  const lists = all.map((one): [string, Html | undefined] => {
+    const { connection, found, trouble } = one;
+    if (trouble !== undefined) return [`classes-${connection}`, troublesOf([one])];
     const shown = jobTable(connection, found?.jobs ?? [], period.text, context, MOST);
     const heading = names.length > 1 && html`<h2><bdi>${connection}</bdi></h2>`;
-    if (trouble !== undefined) return [`classes-${connection}`, html`${heading}<p class="trouble">${trouble}</p>`];
     return [`classes-${connection}`, shown && html`${heading}${shown}`];
   });
   return {

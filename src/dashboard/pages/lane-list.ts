@@ -3,7 +3,7 @@ import type { LaneState } from '../../connections/contract';
 import type { LaneList } from '../../dispatch/queue-lane';
 import { address } from '../addresses';
 import { html, type Html } from '../html';
-import { actionForm, hiddenFields } from '../parts/links';
+import { actionForm, hiddenFields, pageLinks } from '../parts/links';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { numberText } from '../parts/text';
 import type { PageContext } from '../view';
@@ -35,11 +35,8 @@ export function laneList(
     ],
     rows: busiest.map((lane) => laneRow(lane, place, context)),
   });
-  const links = [
-    after !== null && html`<a href="${pageAt(undefined)}">First lanes</a>`,
-    next !== undefined && html`<a href="${pageAt(next)}" rel="next">More lanes</a>`,
-  ];
-  return html`<section class="lanes" aria-label="Lanes">${shown}<p class="pages">${links}</p></section>`;
+  const first = after === null ? undefined : pageAt(undefined);
+  return html`<section class="lanes" aria-label="Lanes">${shown}${pageLinks(first, next && pageAt(next), 'More lanes')}</section>`;
 }
 
 function laneRow({ lane, inside, held, running, paused }: LaneState, place: Place, context: PageContext): Html {

@@ -1,6 +1,5 @@
 /** Jobs that come later: those that were sent for a later moment, and those that wait for their next try, with their last error. */
 import { isStoreAway } from '../../connections/errors';
-import { HISTORY, LONGEST_ID, readHistory } from '../../operations/history/attempt';
 import type { ListedJob } from '../../operations/listed-job';
 import { redact } from '../../base/redact';
 import { address } from '../addresses';
@@ -8,9 +7,9 @@ import { html, type Html } from '../html';
 import { choiceOf, filterForm } from '../parts/filter';
 import { actionForm, jobLink, actionMenu, moveButtons, queueLink } from '../parts/links';
 import { ACTIONS, numberColumn, table } from '../parts/table';
-import { counted, dataText, errorLine, excerptOf, moment, numberText } from '../parts/text';
+import { counted, dataText, errorLine, excerptOf, moment, numberText, troublesOf } from '../parts/text';
 import { placeOf, ticks } from '../parts/ticks';
-import { isIncapable, readOr, snapshotOf } from '../readings';
+import { isIncapable, lastAttempt, readEach, readOr, type Seen, snapshotOf } from '../readings';
 import type { Page, PageContext } from '../view';
 import { jobTabs } from './job-tabs';
 
@@ -25,14 +24,14 @@ interface Look {
   readonly jobs: readonly ListedJob[];
   /** Delayed jobs that there are. */
   readonly total: number;
-  readonly troubles: readonly string[];
+  readonly seen: readonly Seen<unknown>[];
 }
 
 const later =
   (which: 'scheduled' | 'retrying'): Page =>
   async (context) => {
     const choice = choiceOf(context.query, ['name', 'queue', 'text']);
-    const { jobs, total, troubles } = await lookAtDelayed(context, choice['queue']);
+    const { jobs, total, seen } = await lookAtDelayed(context, choice['queue']);
     const isWanted = (job: ListedJob): boolean =>
       job.attempts > 0 === (which === 'retrying') &&
       job.name.includes(choice['name'] ?? '') &&
@@ -47,7 +46,7 @@ const later =
       parts: {
         tabs: jobTabs(which),
         choice: filterForm(which, choice, { name: 'Job', queue: 'Queue', text: 'Data have' }),
-        jobs: html`${troubles.map((text) => html`<p class="trouble">${text}</p>`)}${jobTable(which, shown, found.length, errors, context)}${
+        jobs: html`${troublesOf(seen)}${jobTable(which, shown, found.length, errors, context)}${
           total > jobs.length &&
           html`<p class="soft">Searched ${numberText(jobs.length)} of ${counted(total, 'delayed job')}, the next ones of each queue. The page of <a href="${address('all-queues')}">each queue</a> lists all.</p>`
         }`,
@@ -62,40 +61,28 @@ export const retrying = later('retrying');
 function lookAtDelayed(context: PageContext, queue: string | undefined): Promise<Look> {
   const { manager, lookout } = context;
   const read = async (): Promise<Look> => {
+    const seen = await readEach(manager.connectionNames(), (name) => snapshotOf(name, context));
     const jobs: ListedJob[] = [];
-    const troubles: string[] = [];
     let total = 0;
-    for (const name of manager.connectionNames()) {
-      const snapshot = await readOr(() => snapshotOf(name, context), undefined, isStoreAway);
-      if (snapshot === undefined) troubles.push(`The store of '${name}' cannot be reached.`);
-      for (const one of snapshot?.queues ?? []) {
+    for (const { connection, queues } of seen.flatMap(({ found }) => found ?? []))
+      for (const one of queues) {
         if (one.delayed === 0 || (queue !== undefined && one.queue !== queue)) continue;
         total += one.delayed;
         const limit = Math.min(OF_QUEUE, OF_ALL - jobs.length);
         if (limit <= 0) continue;
-        const list = () => manager.connection(name).jobs(one.queue, { state: 'delayed', limit });
+        const list = () => manager.connection(connection).jobs(one.queue, { state: 'delayed', limit });
         jobs.push(...((await readOr(list, undefined, isIncapable, isStoreAway))?.jobs ?? []));
       }
-    }
-    return { jobs: jobs.toSorted((a, b) => (a.at?.getTime() ?? 0) - (b.at?.getTime() ?? 0)), total, troubles };
+    return { jobs: jobs.toSorted((a, b) => (a.at?.getTime() ?? 0) - (b.at?.getTime() ?? 0)), total, seen };
   };
   return lookout.see(JSON.stringify(['delayed', queue]), read, 5000);
 }
 
 /** By the histories of these jobs. */
-function lastErrors(
-  jobs: readonly ListedJob[],
-  { manager, lookout }: PageContext,
-): Promise<readonly (string | undefined)[]> {
-  const errorOf = async ({ id, connection }: ListedJob): Promise<string | undefined> => {
-    if (id === undefined || id.length > LONGEST_ID) return undefined;
-    const records = manager.operationsOf(manager.driver(connection))?.records;
-    const error = readHistory(await readOr(async () => records?.get(HISTORY, id), undefined, isStoreAway))?.attempts.at(
-      -1,
-    )?.error;
-    return error === undefined ? undefined : redact(error);
-  };
-  return lookout.see(JSON.stringify(['errors', jobs.map(({ id }) => id)]), () => Promise.all(jobs.map(errorOf)), 5000);
+function lastErrors(jobs: readonly ListedJob[], context: PageContext): Promise<readonly (string | undefined)[]> {
+  const errorOf = async (job: ListedJob) => redact((await lastAttempt(job, context))?.error ?? '');
+  const subject = JSON.stringify(['errors', jobs.map(({ id }) => id)]);
+  return context.lookout.see(subject, () => Promise.all(jobs.map(errorOf)), 5000);
 }
 
 function jobTable(
@@ -108,13 +95,7 @@ function jobTable(
   const isRetry = which === 'retrying';
   if (jobs.length === 0)
     return html`<p class="empty">${isRetry ? 'No such job waits for its next try.' : 'No such job was sent for a later moment.'}</p>`;
-  const { buttons, heading, box } = ticks(
-    [
-      { action: 'promote-jobs', label: 'Run' },
-      { action: 'cancel-jobs', label: 'Cancel', isDangerous: true },
-    ],
-    context,
-  );
+  const { buttons, heading, box } = ticks('delayed', context);
   const row = (job: ListedJob, place: number): Html => {
     const { id, name, connection, queue, attempts, tries, at, payload } = job;
     const about = { fields: { connection, queue, id }, subject: name };

@@ -3,17 +3,18 @@ import { keepsJobs } from '../../connections/driver';
 import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
 import type { ScheduleListing } from '../../schedule/schedules';
 import { address } from '../addresses';
+import { type RecentFailures, recentFailures } from '../failures';
 import { type Finding, findingsIn, hasLateJobs, isNeglected, scheduleFindings, wellText } from '../health';
 import { html, type Html } from '../html';
 import { chartFigure } from '../parts/chart';
-import { beginnings, figuresOf, rateCharts, withoutSpans } from '../parts/figures';
-import { queueTables, type SeenQueues } from '../parts/queue-table';
+import { failureTable } from '../parts/failure-table';
+import { beginnings, rateCharts, withoutSpans } from '../parts/figures';
+import { queueTables, readQueues, type SeenQueues } from '../parts/queue-table';
 import { type Period, periodIn, rangeLinks } from '../parts/period';
 import { keyNumbers } from '../parts/table';
-import { counted, moment, secondsText, tenths } from '../parts/text';
-import { readEach, schedulesOf, snapshotOf } from '../readings';
+import { counted, moment, secondsText, tenths, troubles } from '../parts/text';
+import { schedulesOf } from '../readings';
 import type { Page, PageContext } from '../view';
-import { failureList, recentFailures } from './recent-failures';
 
 /** How many problems are shown before one asks for the rest. */
 const MOST_FINDINGS = 8;
@@ -23,13 +24,12 @@ const COMING = 5;
 
 export const overview: Page = async (context) => {
   const { manager, query } = context;
-  const names = manager.connectionNames();
   const period = periodIn(query);
-  const all = await readEach(names, names.length === 1, async (name) => ({
-    snapshot: await snapshotOf(name, context),
-    figures: await figuresOf(name, context, period),
-  }));
-  const [schedules, failures] = await Promise.all([schedulesOf(context), recentFailures(context)]);
+  const [all, schedules, failures] = await Promise.all([
+    readQueues(context, period),
+    schedulesOf(context),
+    recentFailures(context),
+  ]);
   const snapshots = all.flatMap(({ found }) => found?.snapshot ?? []);
   const findings = [
     ...snapshots.flatMap((one) => findingsIn(one, keepsJobs(manager.settings(one.connection).driver))),
@@ -67,6 +67,14 @@ function healthOf(findings: readonly Finding[], all: readonly SeenQueues[], snap
   const [shown, rest] = [told.slice(0, MOST_FINDINGS), told.slice(MOST_FINDINGS)];
   const more = html`<details id="more-problems"><summary>and ${counted(rest.length, 'more problem')}</summary><ul class="health">${rest.map(item)}</ul></details>`;
   return html`<h2 class="unseen">Problems</h2><ul class="health">${shown.map(item)}</ul>${rest.length > 0 && more}`;
+}
+
+/** Undefined if nothing failed. */
+function failureList({ count, isCut, groups, away }: RecentFailures, context: PageContext): Html | undefined {
+  if (groups.length + away.length === 0) return undefined;
+  const total = isCut ? `the newest ${counted(count, 'job')}` : `${counted(count, 'job')} in the last hour`;
+  const caption = html`Why jobs failed <span class="soft">${total}</span>`;
+  return html`${troubles(away)}${groups.length > 0 && failureTable(caption, groups, context)}`;
 }
 
 function numbersOf(snapshots: readonly Snapshot[]): Html {

@@ -12,7 +12,17 @@ import { html, type Html } from '../html';
 import { type Chart, chartFigure } from '../parts/chart';
 import { beginnings, figuresOf, jobTable, rateCharts, timeChart, withoutSpans } from '../parts/figures';
 import { type Period, periodIn, rangeLinks } from '../parts/period';
-import { actionForm, actionMenu, failureButtons, jobLink, moveButtons, pausedBadge } from '../parts/links';
+import {
+  actionForm,
+  actionMenu,
+  failureButtons,
+  jobLink,
+  moveButtons,
+  pageLinks,
+  pausedBadge,
+  type Tab,
+  tabs,
+} from '../parts/links';
 import { ACTIONS, keyNumbers, numberColumn, table } from '../parts/table';
 import { errorLine, excerptOf, moment, numberText, secondsText, tenths } from '../parts/text';
 import { ticks } from '../parts/ticks';
@@ -138,29 +148,28 @@ function chartsOf(figures: QueueFigures, place: Place, period: Period, marks: Ch
 function jobList(
   page: JobPage | undefined,
   now: QueueSnapshot,
-  place: Place,
+  { connection, queue, state }: Place,
   runs: readonly WorkersRun[],
   context: PageContext,
 ): Html {
-  const { connection, queue, state } = place;
-  const tab = (each: ListedState): Html => {
+  const place = (each: ListedState, from?: string): string =>
+    address('queue', { connection, queue, state: each, after: from });
+  const tab = (each: ListedState): Tab => {
     const count = countOf(now, each);
-    return html`<a href="${address('queue', { connection, queue, state: each })}"${each === state && html` aria-current="true"`}>${each}${count !== undefined && html` <span class="soft">${numberText(count)}</span>`}</a>`;
+    const label = html`${each}${count !== undefined && html` <span class="soft">${numberText(count)}</span>`}`;
+    return [label, place(each), each === state];
   };
-  const tabs = html`<nav class="tabs" aria-label="Jobs by their state">${statesOf(context.manager, connection).map(tab)}</nav>`;
+  const states = tabs('Jobs by their state', statesOf(context.manager, connection).map(tab));
   if (page === undefined)
-    return html`${tabs}<p class="empty">This store counts its ${state} jobs but cannot list them.</p>`;
+    return html`${states}<p class="empty">This store counts its ${state} jobs but cannot list them.</p>`;
   const after = context.query.get('after');
-  const first = after !== null && html`<a href="${address('queue', { connection, queue, state })}">First page</a>`;
+  const first = after === null ? undefined : place(state);
   if (page.jobs.length === 0)
-    return html`${tabs}<p class="empty">${after === null ? EMPTY[state] : 'There are no more.'} ${first}</p>`;
+    return html`${states}<p class="empty">${after === null ? EMPTY[state] : 'There are no more.'}</p>${pageLinks(first, undefined)}`;
   // A store may announce a next page that is empty.
   const isAll = after === null && page.jobs.length >= (countOf(now, state) ?? Infinity);
-  const next =
-    page.next !== undefined &&
-    !isAll &&
-    html`<a href="${address('queue', { connection, queue, state, after: page.next })}" rel="next">Next page</a>`;
-  const ticked = ticks(TICKED[state], context);
+  const next = page.next === undefined || isAll ? undefined : place(state, page.next);
+  const ticked = ticks(state, context);
   const shown = table({
     caption: `Jobs that are ${state}`,
     isCaptionUnseen: true,
@@ -174,21 +183,8 @@ function jobList(
     ],
     rows: page.jobs.map((job) => jobRow(job, ticked.box({ ...job, queue }), runs, context)),
   });
-  return html`${tabs}${ticked.buttons}${shown}<p class="pages">${first} ${next}</p>`;
+  return html`${states}${ticked.buttons}${shown}${pageLinks(first, next)}`;
 }
-
-const CANCEL = { action: 'cancel-jobs', label: 'Cancel', isDangerous: true } as const;
-
-const TICKED: Readonly<Record<ListedState, Parameters<typeof ticks>[0]>> = {
-  ready: [CANCEL],
-  delayed: [{ action: 'promote-jobs', label: 'Run' }, CANCEL],
-  running: [CANCEL],
-  failed: [
-    { action: 'retry-failed', label: 'Retry' },
-    { action: 'forget-failed', label: 'Forget', isDangerous: true },
-  ],
-  completed: [],
-};
 
 /** Nobody counts the completed ones. */
 const countOf = (now: QueueSnapshot, state: ListedState): number | undefined =>

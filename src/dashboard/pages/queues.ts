@@ -1,17 +1,11 @@
 /** All queues, which a column sorts. */
-import { figuresOf } from '../parts/figures';
 import { periodIn, rangeLinks } from '../parts/period';
-import { queueTables } from '../parts/queue-table';
-import { readEach, snapshotOf } from '../readings';
+import { queueTables, readQueues } from '../parts/queue-table';
 import type { Page } from '../view';
 
 export const queues: Page = async (context) => {
-  const names = context.manager.connectionNames();
   const period = periodIn(context.query);
-  const all = await readEach(names, names.length === 1, async (name) => ({
-    snapshot: await snapshotOf(name, context),
-    figures: await figuresOf(name, context, period),
-  }));
+  const all = await readQueues(context, period);
   const sort = context.query.get('sort') ?? undefined;
   return {
     title: 'Queues',

@@ -1,7 +1,6 @@
 /** The jobs that run now, by what their workers report: for how long, on which worker, and how far they are. */
 import type { Milliseconds } from '../../base/clock';
 import { spanText } from '../../base/span';
-import { isStoreAway } from '../../connections/errors';
 import { readProgress, type FoundProgress } from '../../operations/found-job';
 import { PROGRESS } from '../../operations/history/attempt';
 import { runsOf, type RunningWorker, type WorkersJob } from '../../operations/worker-record';
@@ -11,9 +10,9 @@ import { html, type Html } from '../html';
 import { choiceOf, filterForm } from '../parts/filter';
 import { actionForm, jobLink, queueLink } from '../parts/links';
 import { numberColumn, ACTIONS, table } from '../parts/table';
-import { counted, numberText } from '../parts/text';
+import { counted, numberText, troublesOf } from '../parts/text';
 import { placeOf, ticks } from '../parts/ticks';
-import { readOr, snapshotOf, workersOf } from '../readings';
+import { allWorkers, readEach, recordOf, type Seen, snapshotOf } from '../readings';
 import type { Page, PageContext } from '../view';
 import { jobTabs } from './job-tabs';
 
@@ -28,17 +27,12 @@ interface RunningRow extends WorkersJob {
 export const running: Page = async (context) => {
   const { manager, query, lookout } = context;
   const choice = choiceOf(query, ['name', 'queue', 'worker']);
-  const byId = new Map<string, RunningWorker>();
-  let reserved = 0;
-  const away: string[] = [];
-  for (const name of manager.connectionNames()) {
-    const snapshot = await readOr(() => snapshotOf(name, context), undefined, isStoreAway);
-    if (snapshot === undefined) away.push(name);
-    reserved += snapshot?.queues.reduce((sum, queue) => sum + queue.running, 0) ?? 0;
-    for (const worker of (await readOr(() => workersOf(name, context), undefined, isStoreAway)) ?? [])
-      byId.set(worker.id, worker);
-  }
-  const workers = [...byId.values()];
+  const [{ workers }, seen] = await Promise.all([
+    allWorkers(context),
+    readEach(manager.connectionNames(), (name) => snapshotOf(name, context)),
+  ]);
+  const queues = seen.flatMap(({ found }) => found?.queues ?? []);
+  const reserved = queues.reduce((sum, queue) => sum + queue.running, 0);
   const all = runsOf(workers).map(({ worker, job }) => ({ ...job, worker, connection: worker.connection }));
   const fitting = all
     .filter(
@@ -57,7 +51,7 @@ export const running: Page = async (context) => {
     parts: {
       tabs: jobTabs('running'),
       choice: filterForm('running', choice, { name: 'Job', queue: 'Queue', worker: 'Worker' }),
-      running: runningTable(rows, { count: fitting.length, unnamed: reserved - all.length, away }, context),
+      running: runningTable(rows, { count: fitting.length, unnamed: reserved - all.length, seen }, context),
     },
     data: rows.map(({ worker, ...row }) => ({
       ...row,
@@ -68,28 +62,27 @@ export const running: Page = async (context) => {
 };
 
 async function progressOf(
-  { id, connection }: WorkersJob & { readonly connection: string },
-  { manager }: PageContext,
+  job: WorkersJob & { readonly connection: string },
+  context: PageContext,
 ): Promise<FoundProgress | undefined> {
-  const records = manager.operationsOf(manager.driver(connection))?.records;
-  return readProgress(await readOr(async () => records?.get(PROGRESS, id), undefined, isStoreAway));
+  return readProgress(await recordOf(PROGRESS, job, context));
 }
 
 interface Extent {
   readonly count: number;
   /** Reserved jobs that no worker reports. */
   readonly unnamed: number;
-  readonly away: readonly string[];
+  readonly seen: readonly Seen<unknown>[];
 }
 
-function runningTable(rows: readonly RunningRow[], { count, unnamed, away }: Extent, context: PageContext): Html {
-  const rest = html`${away.map((name) => html`<p class="trouble">The store of <bdi>${name}</bdi> cannot be reached.</p>`)}${
+function runningTable(rows: readonly RunningRow[], { count, unnamed, seen }: Extent, context: PageContext): Html {
+  const rest = html`${troublesOf(seen)}${
     unnamed > 0 &&
     html`<p class="soft">${counted(unnamed, 'more job is', 'more jobs are')} reserved, which no worker reports: their workers have just taken them, have died, or keep no records.
 <a href="${address('')}">The queues</a> list them as running.</p>`
   }`;
   if (rows.length === 0) return html`<p class="empty">No worker reports such a job.</p>${rest}`;
-  const { buttons, heading, box } = ticks([{ action: 'cancel-jobs', label: 'Cancel', isDangerous: true }], context);
+  const { buttons, heading, box } = ticks('running', context);
   const row = (job: RunningRow): Html => {
     const { id, name, queue, connection, attempt, worker, progress } = job;
     const about = { fields: { connection, queue, id }, subject: name };

@@ -6,9 +6,10 @@ import { address, listIn } from '../addresses';
 import { neededField } from '../errors';
 import { html, type Html } from '../html';
 import { type Choice, choiceOf, filterForm } from '../parts/filter';
+import { pageLinks } from '../parts/links';
 import { bounds } from '../parts/period';
 import { OUTCOMES, runTable, unkeptNote } from '../parts/run-table';
-import { numberText } from '../parts/text';
+import { numberText, troubles } from '../parts/text';
 import type { Page, PageContext } from '../view';
 import { jobTabs } from './job-tabs';
 
@@ -71,9 +72,12 @@ function placesIn(query: URLSearchParams): readonly number[] {
 
 function runList({ runs: found, next, looked, away }: RunPage, given: Choice, context: PageContext): Html {
   const isFirst = !context.query.has('after');
-  const notes = html`${away.map((text) => html`<p class="trouble">${text}</p>`)}${unkeptNote(context)}`;
-  const links = html`<p class="pages">${!isFirst && html`<a href="${address('runs', given)}">Newest</a>`}
-${next !== undefined && html`<a href="${address('runs', { ...given, after: JSON.stringify(next) })}" rel="next">${found.length < PAGE ? 'Search further' : 'Next page'}</a>`}</p>`;
+  const notes = html`${troubles(away)}${unkeptNote(context)}`;
+  const links = pageLinks(
+    isFirst ? undefined : address('runs', given),
+    next && address('runs', { ...given, after: JSON.stringify(next) }),
+    found.length < PAGE ? 'Search further' : undefined,
+  );
   if (found.length === 0)
     return html`${notes}<p class="empty">${next === undefined ? 'No such run is kept.' : `None of the ${numberText(looked)} records that were searched has such a run.`}
 Runs that failed are kept for seven days; a run after which its job went back without an error leaves no trace.</p>${links}`;

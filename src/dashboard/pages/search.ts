@@ -70,7 +70,7 @@ async function look(
   context: PageContext,
   { connections, queue }: Wanted,
 ): Promise<{ readonly seen: readonly Snapshot[]; readonly troubles: readonly string[] }> {
-  const all = await readEach(connections, connections.length === 1, async (name) => {
+  const all = await readEach(connections, async (name) => {
     const seen = await snapshotOf(name, context);
     if (queue === undefined || seen.otherQueues === 0) return seen;
     const { queues } = await snapshotOf(name, context, queue);

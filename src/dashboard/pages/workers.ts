@@ -6,8 +6,8 @@ import { SILENT, SLOW_LOOP } from '../health';
 import { html, type Html } from '../html';
 import { jobLink, queueLink } from '../parts/links';
 import { numberColumn, table } from '../parts/table';
-import { counted, moment, numberText, secondsText } from '../parts/text';
-import { workersOf } from '../readings';
+import { counted, moment, numberText, secondsText, troublesOf } from '../parts/text';
+import { allWorkers } from '../readings';
 import type { Page, PageContext } from '../view';
 import { nowOf } from './running';
 
@@ -16,21 +16,16 @@ const MOST = 100;
 const MOST_QUEUES = 10;
 
 export const workers: Page = async (context) => {
-  const found = await allWorkers(context);
+  const { workers: found, seen } = await allWorkers(context);
   return {
     title: 'Workers',
-    parts: { workers: found.length === 0 ? nobody(context) : workerTable(found), running: runningNote(found) },
+    parts: {
+      workers: html`${troublesOf(seen)}${found.length === 0 ? nobody(context) : workerTable(found)}`,
+      running: runningNote(found),
+    },
     data: found,
   };
 };
-
-/** The workers of all connections, several of which may keep their records in one store. */
-async function allWorkers(context: PageContext): Promise<readonly RunningWorker[]> {
-  const byId = new Map<string, RunningWorker>();
-  for (const name of context.manager.connectionNames())
-    for (const worker of (await workersOf(name, context)) ?? []) byId.set(worker.id, worker);
-  return [...byId.values()];
-}
 
 function nobody({ manager }: PageContext): Html {
   if (manager.configuration.metrics === false)

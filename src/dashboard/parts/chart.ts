@@ -81,6 +81,13 @@ export function sparkline(values: readonly number[], tone: Series['tone']): Html
   return html`<svg class="spark" viewBox="0 0 ${values.length * 6} 20" aria-hidden="true"><path class="bars tone-${tone}" d="${path.join('')}"/></svg>`;
 }
 
+/** How many moments are in each of some spans from a first moment on. By another clock, one may be later than the last. */
+export function countsOf(moments: readonly number[], from: number, span: number, spans: number): readonly number[] {
+  const counts = Array.from({ length: spans }, () => 0);
+  for (const at of moments) if (at >= from) counts[Math.min(Math.floor((at - from) / span), spans - 1)]! += 1;
+  return counts;
+}
+
 /** The marks of an axis: up to five round numbers from 0; the last one is `most` or more. @param isWhole no fractions */
 export function ticksUpTo(most: number, isWhole = false): readonly number[] {
   if (!(most > 0)) return [0, 1];

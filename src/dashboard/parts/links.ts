@@ -84,6 +84,21 @@ export function actionMenu(buttons: readonly (Html | undefined | false)[], subje
   return html`${first}<details class="menu"><summary aria-label="More for ${subject}">⋯</summary>${others}</details>`;
 }
 
+/** Views of one page, or pages that belong together; the shown one is marked. */
+export type Tab = readonly [label: Shown, address: string, isShown: boolean];
+
+export function tabs(label: string, all: readonly Tab[], kind: 'tabs' | 'ranges' = 'tabs'): Html {
+  const tab = ([text, to, isShown]: Tab): Html =>
+    html`<a href="${to}"${isShown && html` aria-current="true"`}>${text}</a>`;
+  return html`<nav class="${kind}" aria-label="${label}">${all.map(tab)}</nav>`;
+}
+
+/** Below a part of a list. @param first where the list begins, if this is not its first part @param next undefined: this is its end */
+export function pageLinks(first: string | undefined, next: string | undefined, label = 'Next page'): Html | undefined {
+  if (first === undefined && next === undefined) return undefined;
+  return html`<p class="pages">${first && html`<a href="${first}">First page</a>`} ${next && html`<a href="${next}" rel="next">${label}</a>`}</p>`;
+}
+
 export function hiddenFields(fields: Readonly<Record<string, string | undefined>>): readonly Html[] {
   return Object.entries(fields).flatMap(([name, value]) =>
     value === undefined ? [] : [html`<input type="hidden" name="${name}" value="${value}" />`],

@@ -3,7 +3,8 @@ import type { Milliseconds } from '../../base/clock';
 import { spanText } from '../../base/span';
 import { address, type Query } from '../addresses';
 import { neededField } from '../errors';
-import { html, type Html } from '../html';
+import type { Html } from '../html';
+import { type Tab, tabs } from './links';
 
 /** Each with its name, and for how long what was read of it stays fresh: workers bring new figures every ten seconds, and old ones rarely change. */
 const RANGES = {
@@ -66,7 +67,10 @@ export function bounds(query: URLSearchParams): { readonly from?: Milliseconds; 
 
 /** @param query the other fields of the page's address */
 export function rangeLinks(page: string, query: Query, { within, until }: Period): Html {
-  const link = ([range, [name]]: readonly [string, readonly [string, number]]): Html =>
-    html`<a href="${address(page, { ...query, within: range })}"${until === undefined && range === within && html` aria-current="true"`}>${name}</a>`;
-  return html`<nav class="ranges" aria-label="How far the charts look back">${Object.entries(RANGES).map(link)}</nav>`;
+  const link = ([range, [name]]: readonly [string, readonly [string, number]]): Tab => [
+    name,
+    address(page, { ...query, within: range }),
+    until === undefined && range === within,
+  ];
+  return tabs('How far the charts look back', Object.entries(RANGES).map(link), 'ranges');
 }

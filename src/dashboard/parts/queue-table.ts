@@ -4,14 +4,23 @@ import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
 import { address } from '../addresses';
 import { hasLateJobs } from '../health';
 import { html, type Html } from '../html';
-import type { Seen } from '../readings';
+import { readEach, type Seen, snapshotOf } from '../readings';
 import type { PageContext } from '../view';
 import { sparkline } from './chart';
+import { figuresOf } from './figures';
 import { actionForm, pausedBadge, queueLink } from './links';
+import type { Period } from './period';
 import { ACTIONS, sortable, table } from './table';
-import { counted, numberText, secondsText, tenths } from './text';
+import { counted, numberText, secondsText, tenths, troublesOf } from './text';
 
 export type SeenQueues = Seen<{ readonly snapshot: Snapshot; readonly figures: Figures | undefined }>;
+
+export function readQueues(context: PageContext, period: Period): Promise<readonly SeenQueues[]> {
+  return readEach(context.manager.connectionNames(), async (name) => ({
+    snapshot: await snapshotOf(name, context),
+    figures: await figuresOf(name, context, period),
+  }));
+}
 
 /** Bars of a queue. */
 const BARS = 20;
@@ -21,8 +30,9 @@ export function queueTables(all: readonly SeenQueues[], context: PageContext): R
   return Object.fromEntries(all.map((seen, place) => [`queues-${place}`, queuesOf(seen, context)]));
 }
 
-function queuesOf({ connection, found, trouble }: SeenQueues, context: PageContext): Html {
-  if (found === undefined) return html`<h2><bdi>${connection}</bdi></h2><p class="trouble">${trouble}</p>`;
+function queuesOf(seen: SeenQueues, context: PageContext): Html {
+  if (seen.found === undefined) return troublesOf([seen]);
+  const { connection, found } = seen;
   const { queues, otherQueues, isExact } = found.snapshot;
   const { headings, order } = sortable<QueueSnapshot>(
     {

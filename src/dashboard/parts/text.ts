@@ -1,7 +1,7 @@
 /** Numbers, moments, spans, and the data or error of a job in one line, for people. */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { spanText } from '../../base/span';
-import { html, type Html } from '../html';
+import { html, type Html, type Shown } from '../html';
 
 const WHOLE = new Intl.NumberFormat('en-US');
 const ROUNDED = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
@@ -31,6 +31,19 @@ export function moment(at: Date, now: Milliseconds): Html {
 
 export function secondsText(span: Seconds | undefined): string {
   return span === undefined ? '' : spanText(span * 1000);
+}
+
+/** What could not be read. */
+export function troubles(texts: readonly Shown[]): Html {
+  return html`${texts.map((text) => html`<p class="trouble">${text}</p>`)}`;
+}
+
+/** Of each connection that could not be read. */
+export function troublesOf(
+  seen: readonly { readonly connection: string; readonly trouble?: string | undefined }[],
+): Html {
+  const away = seen.filter(({ trouble }) => trouble !== undefined);
+  return troubles(away.map(({ connection, trouble }) => html`<strong><bdi>${connection}</bdi></strong>: ${trouble}`));
 }
 
 /** In characters. */

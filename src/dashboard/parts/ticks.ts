@@ -1,4 +1,5 @@
 /** Rows with boxes to tick, and buttons for what is ticked: without scripts too. */
+import type { ListedJob, ListedState } from '../../operations/listed-job';
 import { html, type Html } from '../html';
 import type { PageContext } from '../view';
 import { hiddenFields } from './links';
@@ -13,8 +14,22 @@ interface TickedAction {
   readonly isDangerous?: boolean;
 }
 
+const CANCEL = { action: 'cancel-jobs', label: 'Cancel', isDangerous: true };
+
+const OF_STATE: Readonly<Record<ListedState, readonly TickedAction[]>> = {
+  ready: [CANCEL],
+  delayed: [{ action: 'promote-jobs', label: 'Run' }, CANCEL],
+  running: [CANCEL],
+  failed: [
+    { action: 'retry-failed', label: 'Retry' },
+    { action: 'forget-failed', label: 'Forget', isDangerous: true },
+  ],
+  completed: [],
+};
+
 /** The buttons, the heading of the column and the box of a job. All undefined for viewers who may only look. */
-export function ticks(actions: readonly TickedAction[], { viewer, here }: PageContext) {
+export function ticks(state: ListedState, { viewer, here }: PageContext) {
+  const actions = OF_STATE[state];
   if (viewer.role !== 'operator' || actions.length === 0)
     return { buttons: undefined, heading: undefined, box: () => undefined };
   const button = ({ action, label, isDangerous }: TickedAction, place: number): Html =>
@@ -22,23 +37,12 @@ export function ticks(actions: readonly TickedAction[], { viewer, here }: PageCo
   return {
     buttons: html`<form method="post" action="${actions[0]!.action}" id="${FORM}" class="choice">${hiddenFields({ back: here })}${actions.map(button)}</form>`,
     heading: html`<td><input type="checkbox" data-all aria-label="Tick all"></td>`,
-    box: (job: {
-      readonly connection: string;
-      readonly queue: string;
-      readonly id: string | undefined;
-      readonly name: string;
-    }) =>
+    box: (job: Place & Pick<ListedJob, 'name'>) =>
       html`<td>${job.id !== undefined && html`<input type="checkbox" name="job" value="${placeOf(job)}" form="${FORM}" aria-label="${job.name} ${job.id}">`}</td>`,
   };
 }
 
+type Place = Pick<ListedJob, 'connection' | 'queue' | 'id'>;
+
 /** Names one job in forms, and as the key of its row. */
-export const placeOf = ({
-  connection,
-  queue,
-  id,
-}: {
-  readonly connection: string;
-  readonly queue: string;
-  readonly id: string | undefined;
-}): string => JSON.stringify([connection, queue, id]);
+export const placeOf = ({ connection, queue, id }: Place): string => JSON.stringify([connection, queue, id]);
