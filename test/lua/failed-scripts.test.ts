@@ -74,6 +74,45 @@ describe('the scripts of failed jobs', () => {
     });
   });
 
+  describe('sift.lua', () => {
+    const sift = (texts: readonly string[], ids: readonly string[]): Promise<unknown[]> =>
+      world.run('sift', [world.queue().failedJobs], [...texts, ...ids]);
+
+    it('reads the jobs whose line has the texts, and whose payload has that of a batch', async () => {
+      await keep('a');
+      await keep('b', '{"batch":"n1","said":"Error: no"}');
+      await world.client.hset(world.queue().failedJobs, 'foreign', 'no line, and Error: no');
+      const before = await world.state();
+      expect(await sift(['', '', 'Error: no', ''], ['a', 'gone', 'foreign', 'b'])).toEqual([
+        'sifted',
+        4,
+        1,
+        `${META}\n${probe('a')}`,
+        4,
+        `${META}\n{"batch":"n1","said":"Error: no"}`,
+      ]);
+      expect(await sift(['', 'Probe', '', 'n1'], ['a', 'b'])).toEqual(['sifted', 2, 2, expect.any(String)]);
+      expect(await sift(['', 'n1', '', ''], ['a', 'b'])).toEqual(['sifted', 2]);
+      expect(await sift(['', '', '', ''], ['foreign'])).toEqual(['sifted', 1, 1, 'no line, and Error: no']);
+      expect(await sift(['', '', '', ''], [])).toEqual(['sifted', 0]);
+      expect(await world.state()).toEqual(before);
+    });
+
+    it('looks at 1 MiB at most, and at one job in any case', async () => {
+      const half = 'x'.repeat(600_000);
+      await Promise.all(['a', 'b', 'c'].map((id) => keep(id, `{"id":"${id}","x":"${half}"}`)));
+      await keep('huge', half.repeat(3));
+      expect(await sift(['none', '', '', ''], ['gone', 'a', 'b', 'c'])).toEqual(['sifted', 2]);
+      expect(await sift(['none', '', '', ''], ['huge', 'a'])).toEqual(['sifted', 1]);
+    });
+
+    it('looks at 100 jobs at most', async () => {
+      const ids = Array.from({ length: 101 }, (_, at) => String(at));
+      await world.client.hset(world.queue().failedJobs, Object.fromEntries(ids.map((id) => [id, `${META}\n${id}`])));
+      expect(await sift(['none', '', '', ''], ids)).toEqual(['sifted', 100]);
+    });
+  });
+
   describe('retry.lua', () => {
     it('moves the job to the tail of its queue, and leaves a hint', async () => {
       await keep('a');

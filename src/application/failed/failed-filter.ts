@@ -145,7 +145,9 @@ export async function keptFilter(
   filter: FailedFilter,
   now: () => Promise<Milliseconds> | Milliseconds,
 ): Promise<KeptFilter> {
-  const { queue, connection, name, batch, error, olderThan } = filter;
+  const { queue, connection, name, batch, group, olderThan } = filter;
+  // What the errors of a group have in common is a part of each.
+  const error = filter.error ?? (group?.isWellFormed() === true ? group : undefined);
   const moment = olderThan === undefined ? 0 : await now();
   const until = olderThan === undefined ? undefined : moment - durationSeconds(olderThan, 'olderThan') * 1000;
   return { queue, search: { connection, name, batch, error, until }, fits: fitting(filter, moment) };

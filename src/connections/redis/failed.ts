@@ -1,14 +1,13 @@
 /** The failed jobs of a Redis: each queue keeps its own, next to its other keys. */
-import type { Seconds } from '../../base/clock';
+import type { Milliseconds, Seconds } from '../../base/clock';
 import {
-  bytesOfEntry,
   withoutPlace,
   type FailedEntry,
+  type FailedSearch,
   type FailedStore,
   type Forgotten,
   type ListedEntry,
 } from '../failed-store';
-import { nextToRead } from '../../base/collections';
 import { uuidv7 } from '../../payload/uuid';
 import { TIES } from './keys';
 import { RedisPart } from './store';
@@ -37,6 +36,24 @@ function listedAt(place: string): Listed {
   return { score, queue, id };
 }
 
+/** The place before all that failed at this moment, in milliseconds, or earlier; perhaps before some that failed right after it. */
+const placeBefore = (until: Milliseconds | undefined): string | undefined =>
+  until === undefined ? undefined : placeOf({ score: (Math.ceil(until) + 1) / 1000, queue: '', id: '' });
+
+/** Of the connection, the name, the error and the batch. */
+type Texts = readonly [string, string, string, string];
+
+const ANY: Texts = ['', '', '', ''];
+
+/**
+ * The longest part of a text that every program writes alike in JSON, and that does not belong to a masked secret, whose stars are
+ * not in the stored text. Empty if there is none.
+ */
+function spelledAlike(text = ''): string {
+  const parts = text.match(/[\w .,:;=!?#$%@^~|(){}[\]+-]+/g) ?? [''];
+  return parts.reduce((longest, part) => (part.length > longest.length ? part : longest));
+}
+
 /** What one call of `prune` removes. */
 interface Pruning {
   readonly olderThan: Seconds | 'any';
@@ -45,7 +62,7 @@ interface Pruning {
 
 const READ = { consequence: 'the failed jobs were not read' };
 
-/** How many entries are skipped one by one. */
+/** How many entries are skipped one by one, and the most that one call looks at. */
 const PAGE = 100;
 /** Most jobs of a queue that fail in one microsecond: one call settles no more. */
 const MOST_AT_ONCE = 1000;
@@ -63,22 +80,20 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
     return String(id);
   }
 
-  async list({ queue, limit, offset = 0, after }: Parameters<FailedStore['list']>[0]) {
+  async list({ queue, limit, offset = 0, after, search }: Parameters<FailedStore['list']>[0]) {
     const queues = await this.#queues(queue);
-    for (let place = after; ;) {
-      const listed = await this.#listed(queues, limit, offset, place);
-      const entries: ListedEntry[] = [];
-      for (let [start, bytes] = [0, 0]; start < listed.length;) {
-        const end = start + nextToRead(listed.length - start, start, bytes);
-        const page = await this.#readAll(listed.slice(start, end));
-        entries.push(...page);
-        for (const entry of page) bytes += bytesOfEntry(entry);
-        start = end;
-      }
-      // If all of them were taken out meanwhile, this is not the end.
+    const texts = this.#textsOf(search);
+    const isSearch = texts.some((text) => text !== '');
+    const found: ListedEntry[] = [];
+    let place = after ?? (offset === 0 ? placeBefore(search?.until) : undefined);
+    for (let isEnd = false; !isEnd && found.length < limit;) {
+      const most = isSearch ? Math.max(limit, PAGE) : limit - found.length;
+      const listed = await this.#listed(queues, most, offset, place);
+      found.push(...(await this.#read(listed, texts)));
+      isEnd = listed.length < most;
       place = listed.at(-1) && placeOf(listed.at(-1)!);
-      if (entries.length > 0 || place === undefined) return entries;
     }
+    return found.slice(0, limit);
   }
 
   async find(id: string): Promise<readonly FailedEntry[]> {
@@ -86,7 +101,7 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
     for (const queue of await this.store.names.all()) {
       const score = (await this.#ask('zscore', [this.store.keys.queue(queue).failed, id])) as Buffer | null;
       if (score === null) continue;
-      found.push(...(await this.#readAll([{ queue, id, score: Number(String(score)) }])).map(withoutPlace));
+      found.push(...(await this.#read([{ queue, id, score: Number(String(score)) }], ANY)).map(withoutPlace));
     }
     return found;
   }
@@ -204,22 +219,39 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
     return newest.map(([id, score]) => ({ queue, id, score }));
   }
 
-  /** Jobs retried or forgotten meanwhile are left out. */
-  async #readAll(listed: readonly Listed[]): Promise<readonly ListedEntry[]> {
+  /** The texts that an entry contains if it matches. The server looks for them, so that it sends no others. */
+  #textsOf({ connection, name, error, batch }: FailedSearch = {}): Texts {
+    const { name: keeper } = this.store.caller.settings;
+    return [
+      // What an entry does not say cannot be looked for.
+      connection === keeper ? '' : spelledAlike(connection),
+      name === UNREADABLE_NAME ? '' : spelledAlike(name),
+      error !== undefined && NO_EXCEPTION.includes(error) ? '' : spelledAlike(error),
+      spelledAlike(batch),
+    ];
+  }
+
+  /** Those that contain the texts. Jobs retried or forgotten meanwhile are left out. */
+  async #read(listed: readonly Listed[], texts: Texts): Promise<readonly ListedEntry[]> {
+    const { caller, keys } = this.store;
     const queues = [...new Set(listed.map(({ queue }) => queue))];
-    const kept = new Map<Listed, Buffer | null>();
+    const kept = new Map<Listed, Buffer>();
     const read = async (queue: string): Promise<void> => {
       const own = listed.filter((one) => one.queue === queue);
-      const key = this.store.keys.queue(queue).failedJobs;
-      const texts = (await this.#ask('hmget', [key, ...own.map(({ id }) => id)])) as readonly (Buffer | null)[];
-      for (const [place, one] of own.entries()) kept.set(one, texts[place]!);
+      for (let from = 0; from < own.length;) {
+        const ids = own.slice(from, from + PAGE).map(({ id }) => id);
+        const answer = await caller.script('sift', [keys.queue(queue).failedJobs], [...texts, ...ids], READ);
+        const [, looked, ...found] = answer as readonly [Buffer, number, ...(number | Buffer)[]];
+        for (let at = 0; at < found.length; at += 2)
+          kept.set(own[from + (found[at] as number) - 1]!, found[at + 1] as Buffer);
+        from += looked;
+      }
     };
     await Promise.all(queues.map(read));
-    const { name } = this.store.caller.settings;
     return listed.flatMap((one) => {
-      const text = kept.get(one) ?? null;
-      if (text === null) return [];
-      const entry = failedEntry(one.id, one.queue, Math.floor(one.score * 1000), text, name);
+      const text = kept.get(one);
+      if (text === undefined) return [];
+      const entry = failedEntry(one.id, one.queue, Math.floor(one.score * 1000), text, caller.settings.name);
       return { ...entry, place: placeOf(one) };
     });
   }

@@ -17,6 +17,7 @@ const ANSWERS = {
   retry: ['retried', 'absent', 'held'],
   forget: ['forgotten', 'absent'],
   prune: ['pruned'],
+  sift: ['sifted'],
   cancel: ['removed', 'signalled', 'marked', 'unseen', 'unknown'],
   reschedule: ['rescheduled', 'ready', 'debounced', 'unseen', 'unknown'],
   limit: ['limited'],

@@ -1,13 +1,14 @@
 import * as fc from '../../support/properties';
 import { soakSize } from '../../support/soak-size';
 import { RedisWorld } from './open-redis';
+import type { FailedSearch } from '../../../src/connections/failed-store';
 
 let world: RedisWorld;
 
 beforeAll(async () => {
   world = await RedisWorld.start();
-  world.fresh();
 });
+beforeEach(() => world.fresh());
 afterAll(async () => {
   await world.closeConnections();
   await world.stop();
@@ -52,4 +53,50 @@ it('any page of the failed jobs of several queues is the same part of the whole 
   expect(looks.length).toBeGreaterThan(0);
   expect(Math.max(...looks.map(([, , from, to]) => Number(to) - Number(from)))).toBeLessThan(100);
   expect(await idsAt(0, 1000)).toEqual(all.slice(0, 333));
+});
+
+it('a search moves only the jobs that may match, and passes over none', async () => {
+  const { failed } = world.connect();
+  const exceptions = [`Error: said "no" to täglich`, `Error: refused ECONNREFUSED`];
+  const put = async (at: number): Promise<void> => {
+    const queue = at % 2 === 0 ? 'mail' : 'media';
+    const text = JSON.stringify({ id: `job-${at}`, big: 'x'.repeat(20_000), batch: `batch-${at % 50}` });
+    const [name, connection] = [at % 100 === 7 ? 'Rare' : 'Usual', at % 100 === 9 ? 'other' : 'redis'];
+    const exception = `${exceptions[at % 100 === 3 ? 0 : 1]}\n    at line ${at}`;
+    await failed.put({ id: `job-${at}`, payload: Buffer.from(text), name, exception, connection, queue, attempts: 1 });
+  };
+  for (let at = 0; at < 400; at += 1) await put(at);
+  const moved = async (search: FailedSearch): Promise<readonly [number, number]> => {
+    const before = await sent();
+    const { length } = await failed.list({ limit: 100, search });
+    return [length, (await sent()) - before];
+  };
+  const sent = async (): Promise<number> =>
+    Number(/total_net_output_bytes:(\d+)/.exec(await world.client.info('stats'))![1]);
+
+  for (const [search, count] of [
+    [{ name: 'Rare' }, 4],
+    [{ connection: 'other' }, 4],
+    [{ error: 'said "no" to täglich' }, 4],
+    [{ batch: 'batch-7' }, 8],
+    [{ error: 'nothing has this' }, 0],
+    [{ name: 'Rare', error: 'said' }, 0],
+    [{ until: 0 }, 0],
+  ] as const) {
+    const [length, bytes] = await moved(search);
+    expect(length).toBe(count);
+    expect(bytes).toBeLessThan(count * 25_000 + 100_000);
+  }
+  // These may say so in a way that cannot be looked for.
+  expect((await moved({ connection: 'redis' }))[0]).toBe(100);
+  expect((await moved({ error: '"' }))[0]).toBe(100);
+  // No page ends between two that match.
+  const found: string[] = [];
+  for (let after: string | undefined; ;) {
+    const page = await failed.list({ limit: 3, after, search: { batch: 'batch-7' } });
+    found.push(...page.map(({ id }) => id));
+    after = page.at(-1)?.place;
+    if (after === undefined) break;
+  }
+  expect(found).toEqual(Array.from({ length: 8 }, (_, at) => `job-${357 - 50 * at}`));
 });
