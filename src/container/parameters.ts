@@ -145,7 +145,7 @@ export function checkInjection(target: Class, kind: keyof typeof LEADING, file?:
   const ofMethods = Object.entries(LEADING[kind]).flatMap(([method, leading]) =>
     injectionsOf(target, method, leading, file),
   );
-  // Nest may make it itself, with what its own decorators say. Otherwise its first run says what is wrong.
+  // Nest makes it itself as a rule, and knows more of its own decorators than we do. Otherwise its first run says what is wrong.
   const isOfNest = kind !== 'job' && Reflect.hasOwnMetadata(OF_NEST, constructorOwner(target));
   if (kind !== 'job') return isOfNest ? ofMethods : [...ofMethods, ...constructorInjections(target, file)];
   checkDataConstructor(target, file);
@@ -199,12 +199,14 @@ function readMethod(target: Class, method: string, leading: number, file: string
 
 function readConstructor(target: Class, file: string | undefined): readonly Injection[] {
   const holder = constructorOwner(target);
-  if (Reflect.hasOwnMetadata(OF_NEST, holder)) {
-    throw foreignDecorator(target.name, CONSTRUCTOR, '@nestjs/common', 'Inject');
-  }
   const tokens = markedParameters(holder, CONSTRUCTOR);
   const types: unknown = Reflect.getOwnMetadata('design:paramtypes', holder);
-  const theirs = (Reflect.getOwnMetadata('injectionTokens', holder) ?? {}) as Readonly<Record<number, unknown>>;
+  const ofTsyringe = Reflect.getOwnMetadata('injectionTokens', holder) as Readonly<Record<number, unknown>> | undefined;
+  const ofNest = Reflect.getOwnMetadata(OF_NEST, holder) as { index: number; param: unknown }[] | undefined;
+  const theirs: Readonly<Record<number, unknown>> = {
+    ...ofTsyringe,
+    ...Object.fromEntries((ofNest ?? []).map(({ index, param }) => [index, param])),
+  };
   const declared = Math.max(holder.length, Array.isArray(types) ? types.length : 0);
   return Array.from({ length: parameterCount(declared, tokens) }, (_, position) => {
     const marked = tokens.get(position) ?? theirs[position] ?? BY_TYPE;

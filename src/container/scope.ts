@@ -1,4 +1,4 @@
-/** The scope of one run, which resolves its dependencies: on tsyringe, or on a container of the user's own. */
+/** The scope of one run, which resolves its dependencies: on tsyringe, or on a container of the user's own that answers at once. */
 import type { Class } from '../base/class';
 import 'reflect-metadata';
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -77,32 +77,6 @@ export function openScope(container?: Container | object): Scope {
   if (isTsyringeContainer(container)) return new TsyringeScope(container);
   if ('resolve' in container && typeof container.resolve === 'function') return new GivenScope(container);
   throw invalidContainer(container);
-}
-
-/**
- * The same, also for a container that opens each run. Errors of single tokens are thrown where they are needed.
- * @param values what the run gives itself, by token
- * @throws what `open()` throws, E_INVALID_CONTAINER
- */
-export async function openRunScope(
-  container: Container | undefined,
-  run: OpeningRun,
-  values: ReadonlyMap<unknown, unknown> = new Map(),
-): Promise<Scope> {
-  const tokens = run.tokens.filter((token) => !values.has(token));
-  if (container?.open === undefined) return openScope(container);
-  const opened = await container.open({ ...run, tokens });
-  if (typeof (opened as Partial<RunContainer> | undefined)?.resolve !== 'function') throw invalidContainer(opened);
-  const scope = new OpenedScope(opened);
-  for (const [token, value] of values) scope.register(token, value);
-  await runInScope(scope, () => scope.prepare(tokens, run.handler));
-  return scope;
-}
-
-/** Undefined if the scope has nothing to wait for. */
-export function prepared(scope: Scope, target: Class, method: string, leading: number): Promise<void> | undefined {
-  if (!(scope instanceof OpenedScope)) return undefined;
-  return scope.prepare(injectionsOf(target, method, leading).map(({ token }) => token));
 }
 
 /**
@@ -189,30 +163,10 @@ interface Internals {
   resolveRegistration(registration: Registration, context: unknown): unknown;
 }
 
-const internalsOf = (container: DependencyContainer): Internals => container as unknown as Internals;
+export const internalsOf = (container: DependencyContainer): Internals => container as unknown as Internals;
 
-function isTsyringeContainer(container: object): container is DependencyContainer {
+export function isTsyringeContainer(container: object): container is DependencyContainer {
   return 'createChildContainer' in container && typeof container.createChildContainer === 'function';
-}
-
-/**
- * A child of `parent` that resolves the tokens to the stubs. Singletons first needed through it are made with the stubs, so
- * they end with it; existing singletons are used as they are.
- */
-function stubbedChild(
-  parent: DependencyContainer,
-  stubs: readonly (readonly [token: unknown, stub: unknown])[],
-): DependencyContainer {
-  const child = parent.createChildContainer();
-  for (const [token, stub] of stubs) child.register(token as InjectionToken, { useValue: stub });
-  const own = copies(({ options, instance }) => options.lifecycle === Lifecycle.Singleton && instance === undefined);
-  const internals = internalsOf(child);
-  const find = internals.getRegistration.bind(child);
-  internals.getRegistration = (token) => {
-    const registration = find(token);
-    return registration && own(registration);
-  };
-  return child;
 }
 
 /**
@@ -315,7 +269,9 @@ function isPlain(token: unknown): token is Class {
  * Replaces wanted registrations by a copy, the same one each time. tsyringe keeps instances in the registration, so a
  * container that resolves copies makes its own instances.
  */
-function copies(isWanted: (registration: Registration) => boolean): (registration: Registration) => Registration {
+export function copies(
+  isWanted: (registration: Registration) => boolean,
+): (registration: Registration) => Registration {
   let made: Map<Registration, Registration> | undefined;
   return (registration) => {
     let copy = made?.get(registration);
@@ -328,7 +284,7 @@ function copies(isWanted: (registration: Registration) => boolean): (registratio
 }
 
 /** A run's scope on the user's own container, which is asked for everything that the run did not register. */
-class GivenScope implements Scope {
+export class GivenScope implements Scope {
   readonly #container: RunContainer;
   readonly #values = new Map<unknown, unknown>();
   #made: object[] = [];
@@ -382,71 +338,8 @@ class GivenScope implements Scope {
   }
 }
 
-/** A run's scope on what the user's container has opened for it. What has to be waited for is made before it is needed. */
-class OpenedScope extends GivenScope {
-  readonly #opened: RunContainer;
-  readonly #made = new Map<unknown, () => unknown>();
-  #handler: (() => unknown) | undefined;
-
-  constructor(opened: RunContainer) {
-    super(opened);
-    this.#opened = opened;
-  }
-
-  /** Makes what the tokens stand for, and the handler. Never rejects: what cannot be made throws when it is resolved. */
-  async prepare(tokens: readonly unknown[], handler?: Class): Promise<void> {
-    const isMade = handler !== undefined && (await this.#constructs(handler));
-    const own = handler === undefined || isMade ? [] : constructorInjections(handler).map((one) => one.token);
-    const wanted = new Set([...tokens, ...own.map((token) => (handler ? plainToken(handler, token) : token))]);
-    const make = async (token: unknown): Promise<void> => {
-      // A token that the run has registered, or one that was made before.
-      if (!this.has(token) && !this.#made.has(token))
-        this.#made.set(token, await settled(() => this.#opened.resolve(token, this)));
-    };
-    await Promise.all([...wanted].map(make));
-  }
-
-  override resolve(token: unknown): unknown {
-    const made = this.#made.get(token)?.();
-    return made === undefined ? super.resolve(token) : made;
-  }
-
-  override construct(handler: Class): object {
-    return (this.#handler?.() as object | undefined) ?? super.construct(handler);
-  }
-
-  override dispose(): Promise<void> | undefined {
-    const own = super.dispose();
-    return this.#opened.dispose === undefined
-      ? own
-      : Promise.all([own, disposeOf([this.#opened])]).then(() => undefined);
-  }
-
-  async #constructs(handler: Class): Promise<boolean> {
-    if (this.#opened.construct === undefined) return false;
-    const made = await settled(() => this.#opened.construct!(handler));
-    this.#handler = made;
-    return made.isMade;
-  }
-}
-
-/** How a call ended that is not to be asked twice: gives what it gave, or throws what it threw. */
-async function settled(call: () => unknown): Promise<(() => unknown) & { readonly isMade: boolean }> {
-  try {
-    const given = call();
-    // Not everything with a then(), as above.
-    const value = types.isPromise(given) ? await given : given;
-    return Object.assign(() => value, { isMade: value !== undefined });
-  } catch (error) {
-    const fail = (): never => {
-      throw error;
-    };
-    return Object.assign(fail, { isMade: true });
-  }
-}
-
 // tsyringe's decorators wrap the token. Those that ask for more than a token need tsyringe itself.
-function plainToken(handler: Class, token: unknown): unknown {
+export function plainToken(handler: Class, token: unknown): unknown {
   if (typeof token !== 'object' || token === null || !('token' in token)) return token;
   if (('multiple' in token && token.multiple === true) || 'transform' in token) {
     throw foreignDecorator(handler.name, 'constructor', 'tsyringe', 'injectAll or a transform');
@@ -465,35 +358,4 @@ export async function disposeOf(made: readonly object[]): Promise<void> {
     }
   }
   if (failures.length > 0) throw disposeFailed(failures);
-}
-
-/** A stand-in for a dependency. It needs only the members that the code under test uses. */
-export type Stub = readonly [token: Token, stub: unknown];
-
-/**
- * A container with the stubs; the given one is not changed.
- *
- * With tsyringe they also reach what is injected into the dependencies of a job. A container of another kind resolves those
- * itself, so there the stubs only replace what the job, its handler or its middleware asks for.
- *
- * @param container the configuration's; default: tsyringe's root container
- */
-export function withStubs(container: Container | undefined, stubs: readonly Stub[]): Container | undefined {
-  if (stubs.length === 0) return container;
-  const parent = container ?? root;
-  if (isTsyringeContainer(parent)) return stubbedChild(parent, stubs);
-  const values = new Map<unknown, unknown>(stubs);
-  const resolve = (from: RunContainer): Container['resolve'] => {
-    return (token, scope) => (values.has(token) ? values.get(token) : from.resolve(token, scope!));
-  };
-  if (parent.open === undefined) return { resolve: resolve(parent) };
-  const open = async (run: OpeningRun): Promise<RunContainer> => {
-    const opened = await parent.open!(run);
-    return {
-      resolve: resolve(opened),
-      construct: (handler) => opened.construct?.(handler),
-      dispose: () => opened.dispose?.(),
-    };
-  };
-  return { resolve: resolve(parent), open };
 }

@@ -11,7 +11,7 @@ import type { Class } from '../base/class';
 import { errorClass } from '../base/onqueue-error';
 import { inRootContext } from '../connections/application';
 import type { Connection } from '../connections/contract';
-import type { Stub } from '../container/scope';
+import type { Stub } from '../container/stubs';
 import { type Duration, durationSeconds } from '../job/duration';
 import { invalidChain, invalidJobOption, notAJob } from '../job/errors';
 import { definitionOfClass } from '../job/instance';

@@ -11,7 +11,7 @@ export type { ExpectedLink, ExpectedMember, FakeOptions, FakeQueue, PushedPredic
 export type { JobRun } from './drain';
 export type { NextJob, Push, Pushed, Sent } from './pushes';
 export { runJob, type RunJobOptions, type RunJobResult } from './run-job';
-export type { Stub } from '../container/scope';
+export type { Stub } from '../container/stubs';
 export { TestClock } from './test-clock';
 
 giveWay('testing', module);

@@ -1,7 +1,7 @@
 /** Runs one job as a worker would, without a queue. */
 import { defaultManager } from '../application/default-manager';
 import { MemoryStore } from '../connections/memory/store';
-import type { Stub } from '../container/scope';
+import type { Stub } from '../container/stubs';
 import type { Batch } from '../dispatch/batch/batch';
 import type { HandleResult } from '../job/job';
 import type { JobInstance } from '../job/registry';

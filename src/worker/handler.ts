@@ -4,15 +4,8 @@
 import { attachContext } from '../job/choices';
 import type { Class } from '../base/class';
 import { tokensOf } from '../container/parameters';
-import {
-  methodArguments,
-  openRunScope,
-  openScope,
-  prepared,
-  resolveHandler,
-  runInScope,
-  type Scope,
-} from '../container/scope';
+import { openRunScope, prepared } from '../container/opened-scope';
+import { methodArguments, openScope, resolveHandler, runInScope, type Scope } from '../container/scope';
 import type { JobDefinition } from '../job/registry';
 import { noHandler } from '../job/errors';
 import { HeardEvent, subjectOf } from '../job/declare';

@@ -1,5 +1,6 @@
 import { container as root, injectable, singleton } from 'tsyringe';
-import { openScope, withStubs } from '../../src/container/scope';
+import { openScope } from '../../src/container/scope';
+import { withStubs } from '../../src/container/stubs';
 
 class Wire {
   readonly kind: string = 'real';

@@ -192,6 +192,27 @@ it('is not asked for what a test replaces', async () => {
   expect(closed).toEqual(['Invite']);
 });
 
+it('makes no handler that asks for what a test replaces, in the words of Nest either', async () => {
+  const stub = new Tenant('stub');
+  const ofNest = class {
+    constructor(readonly tenant: unknown) {}
+    handle(): void {
+      seen.push(this.tenant);
+    }
+  };
+  Reflect.defineMetadata('self:paramtypes', [{ index: 0, param: 'tenant' }], ofNest);
+  @Job()
+  class Bill {}
+  Handles(Bill)(ofNest);
+  extra = { construct: async (target) => new (target as typeof OrderHandler)(new Tenant('real')) };
+  Queue.configure({ connections: { main: { driver: 'memory' } }, container });
+  await runJob(new Order(), { stubs: [[Tenant, stub]] });
+  await runJob(new Bill(), { stubs: [['tenant', stub]] });
+  await Queue.close();
+
+  expect(seen).toEqual([stub, stub, expect.any(OrderHandler), stub]);
+});
+
 it('fails the attempt if it cannot open a run, or gives something that is none', async () => {
   const broken = watchedApplication({
     connections: { main: { driver: 'memory' } },
