@@ -16,6 +16,7 @@ import {
   type Attempt,
   type JobHistory,
 } from './history/attempt';
+import { fenceIn } from '../payload/counters';
 import { LINES, readLines, type LogLine } from './history/lines';
 import { stepsOf, type FoundStep } from './checkpoints';
 import { readCompleted, RESULTS } from './kept-end';
@@ -46,7 +47,7 @@ interface Told {
   readonly connection: string;
   /** What is kept of its attempts, oldest first: those that failed, timed out, crashed, were lost or cancelled. */
   readonly history: readonly Attempt[];
-  /** What it reported last, within the last hour. */
+  /** What it reported last, within the last hour: its current attempt, or the one that completed it. Earlier ones count if it keeps steps. */
   readonly progress?: FoundProgress | undefined;
   /** What it has logged, oldest first: the last 200 lines of all its attempts. Undefined if none are kept. */
   readonly lines?: readonly LogLine[] | undefined;
@@ -134,7 +135,10 @@ export async function foundJob(
       ? await listedJob(connection, application, waiting, isRevealed)
       : await failedJob(connection, application, id, queue, isRevealed);
   const records = id.length > LONGEST_ID ? undefined : application.operationsOf(connection)?.records;
-  const { told, completed, was } = await keptIn(records, name, id);
+  const at = typeof waiting === 'object' ? waiting : undefined;
+  const isCurrent = (fence: number): boolean =>
+    found === undefined || (at?.state === 'reserved' && fence === fenceIn(at.payload));
+  const { told, completed, was } = await keptIn(records, name, id, isCurrent);
   if (found !== undefined) return { ...found, id, isSure: true, ...told };
   const meant = (end: End | undefined): End | undefined =>
     queue === undefined || end?.queue === queue ? end : undefined;
@@ -162,7 +166,12 @@ interface Kept {
   readonly was?: Pick<JobHistory, 'name' | 'queue'> | undefined;
 }
 
-async function keptIn(records: RecordStore | undefined, connection: string, id: string): Promise<Kept> {
+async function keptIn(
+  records: RecordStore | undefined,
+  connection: string,
+  id: string,
+  isCurrent: (fence: number) => boolean,
+): Promise<Kept> {
   if (records === undefined) return { told: { history: [] } };
   const kept = (kind: string): Promise<string | undefined> => records.get(kind, id);
   const [steps, lines, progress, ...texts] = await Promise.all([
@@ -177,7 +186,10 @@ async function keptIn(records: RecordStore | undefined, connection: string, id: 
     .map(readHistory)
     .map((read) => (read?.connection === connection ? read : undefined));
   const attempts = [...(history?.attempts ?? []), ...(completed?.attempts ?? [])].map(attemptOf);
-  const told = { history: attempts, progress: readProgress(progress), steps, lines: readLines(lines) };
+  // An attempt without success leaves no progress, unless the next one goes on from the steps that it has done.
+  const stands = (fence: number): boolean =>
+    steps !== undefined || (isCurrent(fence) && history?.attempts.at(-1)?.fence !== fence);
+  const told = { history: attempts, progress: readProgress(progress, stands), steps, lines: readLines(lines) };
   const was = history && { name: history.name, queue: history.queue };
   return { told, completed: completed && endOf(completed), was };
 }
@@ -187,9 +199,11 @@ function endOf({ name, queue, attempts }: JobHistory): End {
   return { name, queue, ...(last && { attempts: last.attempt, completedAt: new Date(last.at) }) };
 }
 
-export function readProgress(text: string | undefined): FoundProgress | undefined {
-  const { value, text: told, at } = fieldsIn(text) ?? {};
+/** @param stands whether what a run with this fence has reported still counts; one that an earlier version ran does */
+export function readProgress(text: string | undefined, stands: (fence: number) => boolean): FoundProgress | undefined {
+  const { value, text: told, at, fence } = fieldsIn(text) ?? {};
   if (typeof value !== 'number' || typeof at !== 'number') return undefined;
+  if (typeof fence === 'number' && !stands(fence)) return undefined;
   return { value, text: typeof told === 'string' ? told : undefined, at: new Date(at) };
 }
 

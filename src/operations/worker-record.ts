@@ -15,6 +15,8 @@ export interface WorkersJob {
   readonly queue: string;
   /** Which attempt this is; the first is 1. */
   readonly attempt: number;
+  /** Grows with each reservation of the job. Undefined if an earlier version runs it. */
+  readonly fence?: number | undefined;
   readonly since: Date;
 }
 

@@ -145,6 +145,7 @@ export class OwnRecord implements Companion {
         name: job.name,
         queue: job.queue,
         attempt: job.attempts,
+        fence: job.fence,
         since: moment(job.startedAt),
       })),
       waiting: waiting && {

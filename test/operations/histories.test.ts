@@ -310,6 +310,28 @@ it('a lookup shows the latest progress of a running job within a second', async 
   await running;
 });
 
+it('an attempt without success leaves no progress, whether it failed, or its worker died in the next one', async () => {
+  const { manager, clock, bus } = application;
+  @Job({ tries: 9, backoff: '10m' })
+  class Half extends Job {
+    handle(): void {
+      this.job.progress(0.5);
+      throw new Error('the other half');
+    }
+  }
+  const id = await bus.dispatch(new Half());
+  await work();
+  const afterFailure = await find(id);
+  await clock.advance('10m');
+  await reserveFrom(manager.driver(), { queues: ['default'], limit: 1, lease: 30 });
+  const inNext = await find(id);
+  expect([afterFailure, inNext].map(({ state, progress }) => [state, progress])).toEqual([
+    ['delayed', undefined],
+    ['running', undefined],
+  ]);
+  expect(await manager.driver().records!.get('progress', id)).toContain('0.5');
+});
+
 it.each([
   ['a string', '40', undefined],
   ['more than 1', 1.1, undefined],

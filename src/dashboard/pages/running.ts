@@ -65,7 +65,8 @@ async function progressOf(
   job: WorkersJob & { readonly connection: string },
   context: PageContext,
 ): Promise<FoundProgress | undefined> {
-  return readProgress(await recordOf(PROGRESS, job, context));
+  const { fence } = job;
+  return readProgress(await recordOf(PROGRESS, job, context), (of) => fence === undefined || of === fence);
 }
 
 interface Extent {

@@ -180,7 +180,8 @@ export class JobHistories implements Observer {
   progressed(job: JobContext, { value, text }: Progress): void {
     if (!this.#isOurs(job)) return;
     const at = this.#application.clock.now();
-    this.#progress.set(job.id, { kind: PROGRESS, id: job.id, value: JSON.stringify({ value, text, at }) });
+    const { id, fence } = job;
+    this.#progress.set(id, { kind: PROGRESS, id, value: JSON.stringify({ value, text, at, fence }) });
   }
 
   logged(job: JobContext, text: string): void {
