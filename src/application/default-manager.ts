@@ -98,8 +98,10 @@ function madeManager(): QueueManager {
   return manager;
 }
 
+/** Sends jobs, chains and batches, and runs the mapped handlers of commands. */
 export const Bus = new JobBus(defaultManager);
 
+/** Dispatches events to their listeners, each of which is a job. */
 export const Events = new EventBus(defaultManager);
 
 /** Sends a job that does not extend `Job`: `await dispatch(new Plain(1)).onQueue('x')`. */

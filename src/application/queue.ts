@@ -68,6 +68,7 @@ const HookFront = Object.assign(
   Object.fromEntries(HOOK_NAMES.map((name) => [name, hook(name)])) as object as HookMethods,
 );
 
+/** Jobs, queues, workers, schedules and failed jobs of this program, on the connections of its configuration. */
 export class Queue extends HookFront {
   /**
    * For those who come from BullMQ: there is no object for each queue.
@@ -186,8 +187,9 @@ export class Queue extends HookFront {
     return defaultManager().schedules;
   }
 
-  /** How many jobs are ready, delayed or reserved. */
+  /** How many jobs are ready, delayed or reserved, in all. */
   static readonly size = ofDefault('size');
+  /** How many jobs are ready, how many delayed, and how many reserved. */
   static readonly counts = ofDefault('counts');
 
   /**
@@ -197,7 +199,7 @@ export class Queue extends HookFront {
    * @param options `connection`: the one that the job was sent to; default: the default connection; `reveal`: opens encrypted data, and
    * masks nothing in the data
    * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; CapabilityError if the store cannot look for jobs and
-   * nothing is kept of it; with `reveal`, UnknownKeyError, E_TAMPERED_PAYLOAD
+   * nothing is kept of it; with `reveal`, E_UNKNOWN_KEY, E_TAMPERED_PAYLOAD
    */
   static async find(
     id: string,
@@ -289,9 +291,9 @@ export class Queue extends HookFront {
   }
 
   /**
-   * Lets a delayed job become ready at another moment: `await Queue.reschedule(id, '2h')`, or at a date. So it does with one that
-   * waits for its next attempt. If the moment has passed, the job is ready at once. `'ready'` and `'running'`: it does not wait
-   * for a moment any more, and stays as it is. `'unknown'`: it has ended or failed, or was never sent here.
+   * Lets a delayed job become ready at another moment: `await Queue.reschedule(id, '2h')`, or at a date. It may also wait for its
+   * next attempt. If the moment has passed, the job is ready at once. `'ready'` and `'running'`: it is not delayed any more, and
+   * stays as it is. `'unknown'`: it has ended or failed, or was never sent here.
    *
    * @param options `connection`: the one that the job was sent to; default: the default connection
    * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_DURATION, E_DEBOUNCED, E_UNKNOWN_CONNECTION, CapabilityError
@@ -305,8 +307,8 @@ export class Queue extends HookFront {
   }
 
   /**
-   * Makes a delayed job ready now, at the tail of its queue, also one that waits for its next attempt. Results and options as of
-   * `reschedule`.
+   * Makes a delayed job ready now, at the tail of its queue. It may also wait for its next attempt. Results and options are those
+   * of `reschedule`.
    *
    * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION, CapabilityError
    */
@@ -350,7 +352,7 @@ export class Queue extends HookFront {
     return defaultManager().failed;
   }
 
-  /** A lock on the default connection, which expires after `ttl`. */
+  /** A lock on the default connection, which expires after `ttl` (a number is seconds). @throws E_INVALID_LOCK, E_INVALID_DURATION */
   static lock(name: string, ttl: Duration): Lock {
     return defaultManager().lock(name, ttl);
   }

@@ -94,6 +94,7 @@ const UNTOLD = new Set(['job', 'outcome', 'error', 'err', 'connection', 'ms', 'd
 
 const INDENT = '    ';
 
+/** Writes nothing. */
 export const silentLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,

@@ -23,4 +23,5 @@ export const drivers = [
 
 setDrivers(drivers);
 
+/** What makes the connections of each driver that comes with Onqueue: for a `QueueManager` of your own. */
 export const builtInConnectors = Object.fromEntries(drivers.map(({ name, connect }) => [name, connect])) as Connectors;

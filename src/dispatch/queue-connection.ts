@@ -207,6 +207,7 @@ export interface ResultOptions extends FindOptions {
   readonly within?: Duration | undefined;
 }
 
+/** A paused queue. */
 export interface QueuePause {
   readonly queue: string;
   /** When the pause ends, by the store's clock. Undefined if only when it is resumed. */
@@ -279,7 +280,7 @@ export class QueueConnection extends QueuePusher {
    * within the last hour. State `unknown` if nothing is known of it.
    *
    * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME; CapabilityError the store cannot look for jobs and nothing is kept of it; with
-   * `reveal`, UnknownKeyError, E_TAMPERED_PAYLOAD
+   * `reveal`, E_UNKNOWN_KEY, E_TAMPERED_PAYLOAD
    */
   async find(id: string, { queue, reveal = false }: FindOptions & RevealOption = {}): Promise<FoundJob> {
     checkJob(id, queue, 'find()');

@@ -41,7 +41,7 @@ export interface JobBase {
   prependToChain(...jobs: readonly JobInstance[]): void;
   /**
    * Runs one step of a long job, and keeps what it gave: a later attempt gets that instead of running it again. For jobs with
-   * `checkpoints: true`. These four are also at `this.job`, where what they throw is told.
+   * `checkpoints: true`. `this.job` has these four too, and documents what they throw.
    */
   step<T>(name: string, run: () => T | PromiseLike<T>): Promise<T>;
   /** An idempotency key for what a step calls: the same in each attempt. */
@@ -54,11 +54,15 @@ export interface JobBase {
   /** Resolves a dependency within this run, for places where no parameter can be decorated. */
   make<T extends object>(token: Class<T>): T;
   make<T>(token: NamedToken<T> | object): T;
-  /** For this instance. The same call on a dispatch overrides it. */
+  /** Where this instance is sent. The same call on a dispatch overrides it. */
   onConnection(connection: string): this;
+  /** @throws E_INVALID_QUEUE_NAME */
   onQueue(queue: string): this;
+  /** A duration from the dispatch (a number is seconds), or a moment. @throws E_INVALID_DURATION */
   delay(delay: Delay): this;
+  /** Overrides the delay of `@Job()`. */
   withoutDelay(): this;
+  /** Wraps the run, inside the job's own middleware. */
   through(...middleware: readonly Middleware[]): this;
 }
 
@@ -110,6 +114,7 @@ export interface JobStatic {
   new (): JobBase;
   /** Makes the job with the parameters of its constructor, and sends it. */
   dispatch<C extends Dispatchable>(this: C, ...parameters: ConstructorParameters<C>): PendingDispatch;
+  /** Sends the job if the condition holds: a boolean, or a function of the job. Otherwise resolves to undefined. */
   dispatchIf<C extends Dispatchable>(
     this: C,
     condition: Condition<InstanceType<C>>,
@@ -120,6 +125,7 @@ export interface JobStatic {
    * Resize(1), new Report()]).dispatch(url)`.
    */
   withChain<C extends Dispatchable>(this: C, links: ChainList): PendingChain<ConstructorParameters<C>>;
+  /** Sends the job unless the condition holds. */
   dispatchUnless<C extends Dispatchable>(
     this: C,
     condition: Condition<InstanceType<C>>,
@@ -133,7 +139,7 @@ export interface JobStatic {
     this: C,
     ...parameters: ConstructorParameters<C>
   ): Promise<HandleResult<InstanceType<C>>>;
-  /** Runs the instance in place, without a payload. */
+  /** Runs the instance in place: with injection, but without payload, middleware, hooks and timeout. */
   dispatchNow<C extends Dispatchable>(
     this: C,
     ...parameters: ConstructorParameters<C>

@@ -36,9 +36,11 @@ export interface PendingDispatch<Id extends string | undefined = string> extends
 
 /** What can still be chosen until it is sent. */
 export interface Outgoing<Sent> extends Promise<Sent> {
+  /** Where it goes. Each of these overrides the instance and `@Job()`, and throws E_ALREADY_DISPATCHED once it is sent. */
   onConnection(connection: string): this;
+  /** @throws E_INVALID_QUEUE_NAME */
   onQueue(queue: string): this;
-  /** A duration from the dispatch, or a moment. */
+  /** A duration from the dispatch (a number is seconds), or a moment. @throws E_INVALID_DURATION */
   delay(delay: Delay): this;
   /** Overrides the delay of the instance and of `@Job()`. */
   withoutDelay(): this;

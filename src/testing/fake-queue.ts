@@ -122,7 +122,7 @@ export class FakeQueue {
   /**
    * The pushed jobs of this very class, in order, as a worker would get them.
    *
-   * @throws E_UNDECORATED_JOB, E_INVALID_JOB_OPTION; InvalidPayloadError, UnknownClassError a worker could not make the job
+   * @throws E_UNDECORATED_JOB, E_INVALID_JOB_OPTION; InvalidPayloadError, E_UNKNOWN_CLASS a worker could not make the job
    */
   pushed<J extends object, S extends Sent<J> = J>(job: Class<J>, predicate?: PushedPredicate<S>): Pushed<S>[] {
     return accepted(this.#read(job).of<S>(job), predicate);

@@ -53,10 +53,10 @@ export class Worker implements Closable {
    * store that is away. Installs no signal handlers, and never ends the process.
    *
    * @throws E_WORKER_ALREADY_RUN; E_MANAGER_CLOSED once `Queue.close()` was called, until that has resolved;
-   *   ConfigurationError and UnknownConnectionError; CapabilityError on `sync` and `null`;
+   *   ConfigurationError; E_UNKNOWN_CONNECTION; CapabilityError on `sync` and `null`;
    *   E_DATABASE_NEWER_TABLES if a later version made the tables of a database, E_DATABASE_FOREIGN_TABLE if somebody else
    *   did;
-   *   NoFailedStoreError if neither the connection nor the one that `failed` names can keep failed jobs or bury them
+   *   E_NO_FAILED_STORE if neither the connection nor the one that `failed` names can keep failed jobs or bury them
    */
   run(): Promise<StopReason> {
     if (this.#ended !== undefined) return Promise.reject(workerAlreadyRun());

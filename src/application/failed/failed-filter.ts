@@ -10,8 +10,10 @@ import type { Milliseconds } from '../../base/clock';
 import { durationSeconds, type Duration } from '../../job/duration';
 import { invalidFailedFilter } from './errors';
 
+/** A job that has failed for good, as it is kept. */
 export interface FailedJob {
   readonly id: string;
+  /** Where it came from. */
   readonly connection: string;
   readonly queue: string;
   readonly name: string;
@@ -19,7 +21,9 @@ export interface FailedJob {
   readonly payload: string;
   /** The error with its stack; anything that looks like a password is masked. */
   readonly exception: string;
+  /** By the store's clock. */
   readonly failedAt: Date;
+  /** The tries that it used. */
   readonly attempts: number;
   /** The rest of its chain, kept in its payload: these jobs follow once the job is retried and succeeds. */
   readonly chain: readonly ChainedJob[];
