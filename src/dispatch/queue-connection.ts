@@ -17,6 +17,7 @@ import type {
 import { entriesFor } from '../connections/entries';
 import type { Application, ConnectionSettings } from '../connections/application';
 import { CapabilityError } from '../connections/errors';
+import { dropCheckpoints } from '../operations/checkpoints';
 import { invalidEventFilter, invalidListing } from '../operations/errors';
 import { readFigures, type FigureOptions, type Figures } from '../operations/figures/figures';
 import { JobEvents, type EventsOptions } from '../operations/events/job-events';
@@ -408,7 +409,10 @@ export class QueueConnection extends QueuePusher {
     const { queue, reason } = options;
     checkJob(id, queue, 'cancel()');
     if (reason !== undefined) checkCancelReason(reason);
-    return this.#control().cancel(id, queue, reason);
+    const result = await this.#control().cancel(id, queue, reason);
+    // It may have run before. A job that a worker ends leaves that to the worker.
+    if (result === 'removed') await dropCheckpoints(this.#application, this.#driver().name, [id]);
+    return result;
   }
 
   /**

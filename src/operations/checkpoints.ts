@@ -5,6 +5,7 @@
  * writes its fence before it starts, so a worker that was frozen meanwhile can set nothing back.
  */
 import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
+import type { Application } from '../connections/application';
 import type { RecordStore } from '../connections/record-store';
 import { checkpointTooLarge, duplicateStep, invalidStep } from '../job/errors';
 import { stepName, type JobContext } from '../job/job-context';
@@ -81,9 +82,28 @@ export async function stepsOf(
   return read.steps.map(({ name, at, ms = 0 }) => ({ name, at: new Date(at), ms }));
 }
 
-/** The next attempt of the job starts from the beginning. */
-export async function forgetCheckpoints(records: RecordStore, connection: string, id: string): Promise<void> {
-  await records.put([{ kind: KIND, id: recordId(connection, id), value: '' }], 0);
+/** The next attempt of these jobs, if there is one, starts from the beginning. @param ids up to 100 */
+export async function forgetCheckpoints(
+  records: RecordStore,
+  connection: string,
+  ids: readonly string[],
+): Promise<void> {
+  const removed = ids.map((id) => ({ kind: KIND, id: recordId(connection, id), value: '' }));
+  await records.put(removed, 0);
+}
+
+/** For jobs that ended without a run, and will have none. Never rejects: what cannot be removed expires. @param ids up to 100 */
+export async function dropCheckpoints(
+  application: Application,
+  connection: string,
+  ids: readonly string[],
+): Promise<void> {
+  try {
+    const records = application.operationsOf(application.driver(connection))?.records;
+    if (records !== undefined) await forgetCheckpoints(records, connection, ids);
+  } catch {
+    // The store is away, or its connection is not configured any more.
+  }
 }
 
 export interface CheckpointSettings {
@@ -204,7 +224,7 @@ export class Checkpoints {
     const { store, job } = this.#settings;
     await this.#writing.catch(() => undefined);
     if (store !== undefined && this.#stored !== undefined)
-      await forgetCheckpoints(store.records, job.connectionName, job.id);
+      await forgetCheckpoints(store.records, job.connectionName, [job.id]);
   }
 
   /** One write at a time; it takes along all that is kept by then. */

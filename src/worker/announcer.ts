@@ -11,7 +11,8 @@ import type { Entry, FollowUp, SettleResult } from '../connections/contract';
 import { followUpEvent, type FollowUpPlace } from '../connections/entries';
 import type { Milliseconds } from '../base/clock';
 import { readyAtOf } from '../payload/uuid';
-import type { Checkpoints } from '../operations/checkpoints';
+import { keptCheckpoints } from '../job/resolve-options';
+import { dropCheckpoints, type Checkpoints } from '../operations/checkpoints';
 import { isOver, storeNow } from './outcome';
 import type { Finished } from './runs';
 import { Deadline, type Deadlines } from './deadlines';
@@ -43,7 +44,7 @@ export class Announcer {
     const { settlement } = outcome;
     const queued =
       'next' in settlement && settlement.next !== undefined ? this.#tellNext(job, settlement.next) : undefined;
-    const forgotten = job.kept !== undefined && isOver(outcome) ? this.#forget(job, job.kept) : undefined;
+    const forgotten = (job.kept !== undefined || job.fence > 1) && isOver(outcome) ? this.#forgotten(job) : undefined;
     const first =
       queued === undefined ? forgotten : forgotten === undefined ? queued : Promise.all([queued, forgotten]);
     const told = first === undefined ? this.#announce(job, outcome) : first.then(() => this.#announce(job, outcome));
@@ -72,6 +73,14 @@ export class Announcer {
     if (!hooks.has(hook)) return undefined;
     const told = this.#call(() => hooks.emit(hook, event));
     return told && this.#within(job, `the hook ${hook}`, told);
+  }
+
+  /** Undefined if the job keeps no steps. */
+  #forgotten(job: RunningJob): Promise<void> | undefined {
+    if (job.kept !== undefined) return this.#forget(job, job.kept);
+    // It ended without a run, but an earlier one may have kept some.
+    if (keptCheckpoints(job.definition) === undefined) return undefined;
+    return dropCheckpoints(this.#application, job.connectionName, [job.id]);
   }
 
   async #forget(job: RunningJob, kept: Checkpoints): Promise<void> {

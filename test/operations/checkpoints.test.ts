@@ -140,6 +140,18 @@ describe('a step', () => {
     expect(await recordOf(id)).toBeUndefined();
   });
 
+  it.each(['the job', 'its batch'])('leaves no record if %s is cancelled while it waits', async (what) => {
+    script = async (job) => job.release(await job.step('load', () => '1s'));
+    const batch = await application.bus.batch([new Long()]).dispatch();
+    await new Worker({ maxJobs: 1 }, application.manager).run();
+    const [left] = await records().list('checkpoint', { limit: 9 });
+    const cancel = (): Promise<unknown> => application.manager.connection().cancel(left!.id.slice('memory:'.length));
+    await (what === 'the job' ? cancel() : batch.cancel());
+    await application.clock.advance('2s');
+    await work();
+    expect(await records().list('checkpoint', { limit: 9 })).toEqual([]);
+  });
+
   it('that a deploy renames runs anew, and one that it drops is ignored', async () => {
     script = async (job) => {
       await job.step('download', noted('download', 1));
@@ -276,6 +288,15 @@ describe('a job that has failed', () => {
 
     expect(ran).toEqual(['load']);
     expect((await find(id)).steps).toBeUndefined();
+  });
+
+  it.each([
+    ['alone', (id: string) => application.manager.failed.forget(id)],
+    ['with others', () => application.manager.failed.forget({ name: 'Long' })],
+  ])('leaves no record when it is forgotten, %s', async (_how, forget) => {
+    const id = await fail();
+    expect(Number(await forget(id))).toBe(1);
+    expect(await recordOf(id)).toBeUndefined();
   });
 
   it.each([

@@ -2,13 +2,15 @@
 import { checkRetriedSize } from '../../dispatch/payload-limit';
 import type { Application } from '../../connections/application';
 import type { Milliseconds } from '../../base/clock';
+import { groupsOf } from '../../base/collections';
 import { errorMessage } from '../../base/exception-text';
 import type { Buried, Connection } from '../../connections/contract';
 import type { FailedEntry, FailedStore } from '../../connections/failed-store';
 import { durationSeconds } from '../../job/duration';
+import { keptCheckpoints } from '../../job/resolve-options';
 import { invalidJobId } from '../../dispatch/errors';
 import { readTies, overlapKey, placeOfMembers, withoutUniqueKey } from '../../payload/ties';
-import { forgetCheckpoints } from '../../operations/checkpoints';
+import { dropCheckpoints, forgetCheckpoints } from '../../operations/checkpoints';
 import { forgetCompleted } from '../../operations/history/attempt';
 import { Lock } from '../lock';
 import {
@@ -202,10 +204,12 @@ export class FailedJobs {
   async forget(which: string | FailedFilter, place: FailedPlace = {}): Promise<boolean | number> {
     if (isFilter(which)) {
       checkFilter(which, 'failed.forget()');
-      return this.#remove(async (open) => forgetThose(open, await this.#kept(open, which)));
+      return this.#remove(async (open) => this.#forgetThose(open, await this.#kept(open, which)));
     }
     const found = await this.#find(which, place);
-    return found !== undefined && found.open.store.forget(found.entry);
+    if (found === undefined || !(await found.open.store.forget(found.entry))) return false;
+    await this.#dropSteps([found.entry]);
+    return true;
   }
 
   /**
@@ -251,7 +255,7 @@ export class FailedJobs {
     if (dryRun) return this.#count(chosen, keep ?? Infinity, tooOld);
     return this.#remove(async (open) => {
       if (isEmpty(others)) return open.store.prune({ olderThan: seconds, keep, queue });
-      return forgetThose(open, {
+      return this.#forgetThose(open, {
         ...(await this.#kept(open, chosen)),
         keep: keep ?? Infinity,
         goes: await tooOld(open),
@@ -322,6 +326,30 @@ export class FailedJobs {
     throw retryIncomplete(retried, left, away, cause ?? away[0]?.error);
   }
 
+  async #forgetThose(open: OpenStore, which: Omit<Sweep, 'takeOut'>): Promise<number> {
+    let removed = 0;
+    const page: FailedEntry[] = [];
+    const takeOut = async (entry: FailedEntry): Promise<void> => {
+      if (!(await open.store.forget(entry))) return;
+      removed += 1;
+      if (page.push(entry) === 100) await this.#dropSteps(page.splice(0));
+    };
+    await sweep(open, { ...which, takeOut });
+    await this.#dropSteps(page);
+    return removed;
+  }
+
+  /** Of jobs that never run again. Those whose class is known and keeps none cost nothing. */
+  async #dropSteps(entries: readonly FailedEntry[]): Promise<void> {
+    const { registry } = this.#sources;
+    const mayHave = ({ name }: FailedEntry): boolean =>
+      registry.find(name) === undefined || keptCheckpoints(registry.find(name)) !== undefined;
+    for (const [connection, own] of groupsOf(entries.filter(mayHave), (entry) => entry.connection)) {
+      const ids = own.map(({ id }) => id);
+      await dropCheckpoints(this.#sources, connection, ids);
+    }
+  }
+
   /** The newest matching jobs of a store. `offset`: how many to skip, for a filter that chooses only a queue. */
   async #newest(open: OpenStore, filter: FailedFilter, count: number, offset: number): Promise<readonly FailedEntry[]> {
     const { queue, ...rest } = filter;
@@ -364,7 +392,7 @@ export class FailedJobs {
     const driver = this.#sources.driver(connection);
     await forgetCompleted(this.#sources, driver, id);
     const keeper = fromStart ? this.#sources.operationsOf(driver) : undefined;
-    if (keeper !== undefined) await forgetCheckpoints(keeper.records, connection, id);
+    if (keeper !== undefined) await forgetCheckpoints(keeper.records, connection, [id]);
   }
 
   // Two stores share no transaction. We push first: a crash in between leaves the job twice rather than nowhere.
@@ -394,15 +422,6 @@ async function retriedIn({ store }: OpenStore, entry: FailedEntry, payload: Buff
   const retried = await store.retry(entry, payload);
   if (typeof retried === 'object') throw uniqueHeld(entry.name, entry.id, retried.held);
   return retried;
-}
-
-async function forgetThose(open: OpenStore, which: Omit<Sweep, 'takeOut'>): Promise<number> {
-  let removed = 0;
-  const takeOut = async (entry: FailedEntry): Promise<void> => {
-    if (await open.store.forget(entry)) removed += 1;
-  };
-  await sweep(open, { ...which, takeOut });
-  return removed;
 }
 
 function isFilter(which: unknown): which is FailedFilter {
