@@ -11,6 +11,7 @@ import { install } from './server-data';
 export interface MariadbServer {
   readonly port: number;
   readonly url: string;
+  readonly folder: string;
   readonly socket: string;
   /** For freezing it. */
   readonly process: ChildProcess;
@@ -88,6 +89,7 @@ export async function startMariadbServer({
   return {
     port,
     url: `mysql://onqueue:secret@127.0.0.1:${port}/onqueue`,
+    folder,
     socket,
     get process() {
       return child;

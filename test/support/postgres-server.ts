@@ -11,6 +11,7 @@ import { install } from './server-data';
 export interface PostgresServer {
   readonly port: number;
   readonly url: string;
+  readonly folder: string;
   /** For freezing it. */
   readonly process: ChildProcess;
   /** Ends it like a power failure, and leaves its files. */
@@ -64,6 +65,7 @@ export async function startPostgresServer({
   return {
     port,
     url: `postgres://onqueue@127.0.0.1:${port}/postgres`,
+    folder,
     get process() {
       return child;
     },

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 export interface RedisServer {
   readonly port: number;
   readonly url: string;
+  readonly folder: string;
   /** For freezing and killing it. */
   readonly process: ChildProcess;
   /** Stops the server and removes its temporary folder. Can be called repeatedly. */
@@ -55,7 +56,7 @@ export async function startRedisServer({
     await stop();
     throw error;
   }
-  return { port: chosen, url: `redis://127.0.0.1:${chosen}/0`, process: child, stop };
+  return { port: chosen, url: `redis://127.0.0.1:${chosen}/0`, folder, process: child, stop };
 }
 
 function started(child: ChildProcess): Promise<void> {

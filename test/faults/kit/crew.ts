@@ -3,6 +3,7 @@ import { sleep, systemClock, type Milliseconds } from '../../../src/base/clock';
 import type { WorkerOptions } from '../../../src/worker/worker-options';
 import { eventually } from '../../support/eventually';
 import { Take } from './programs/jobs';
+import type { LedgerLine } from './ledger';
 import type { Stage } from './stage';
 import type { WorkerProcess } from './worker-process';
 
@@ -74,6 +75,7 @@ export class Crew {
   }
 
   #runs({ pid }: WorkerProcess): boolean {
-    return this.#stage.ledger.lines.findLast((line) => line.pid === pid)?.event === 'started';
+    const isOf = (line: LedgerLine): boolean => line.pid === pid && line.event !== 'logged';
+    return this.#stage.ledger.lines.findLast(isOf)?.event === 'started';
   }
 }

@@ -17,6 +17,7 @@ export type Event =
   | 'lost'
   | 'measured'
   | 'said'
+  | 'logged'
   | 'ended';
 
 export interface LedgerLine {

@@ -43,6 +43,8 @@ const SERVERS: { readonly [Name in StoreName]?: () => Promise<OwnServer> } = {
 
 interface OwnServer {
   readonly url: string;
+  /** Of its files, if they hold what the store has. */
+  readonly folder?: string;
   stop(): Promise<void>;
 }
 
@@ -61,9 +63,10 @@ export interface StageOptions {
   readonly redis?: Server | undefined;
   /** Whether there is a second connection to the same store: 'other'. */
   readonly hasOther?: boolean | undefined;
+  readonly encryption?: Configuration['encryption'];
 }
 
-type Server = Pick<RedisServer, 'url' | 'port' | 'stop'>;
+type Server = Pick<RedisServer, 'url' | 'port' | 'stop'> & { readonly folder?: string };
 
 interface Hiring {
   /** Seconds that this worker keeps its jobs when it goes silent, if it should but others should not. */
@@ -105,6 +108,8 @@ export class Stage {
   readonly #server: OwnServer | undefined;
   /** The address of the store for worker processes. A test can set that of a proxy. */
   config: ConnectionConfig;
+  /** Of the processes that are hired next. */
+  encryption: Configuration['encryption'];
   readonly #hasOther: boolean;
   readonly #project: Project;
   readonly #processes = new Set<WorkerProcess>();
@@ -113,12 +118,13 @@ export class Stage {
     project: Project,
     store: StoreName,
     { redis, server }: { readonly redis?: Server | undefined; readonly server?: OwnServer | undefined },
-    { lease, deadline, hasOther = false }: StageOptions,
+    { lease, deadline, hasOther = false, encryption }: StageOptions,
   ) {
     this.#project = project;
     this.redis = redis;
     this.#server = server;
     this.#hasOther = hasOther;
+    this.encryption = encryption;
     const settings = {
       ...(lease !== undefined && { retryAfter: lease }),
       ...(deadline !== undefined && { deadline }),
@@ -145,6 +151,11 @@ export class Stage {
     const stage = new Stage(project, store, { redis, server }, options);
     if (server !== undefined) await stage.driver.migrations?.run();
     return stage;
+  }
+
+  /** Those in which the store and the processes have their files. */
+  get folders(): readonly string[] {
+    return [this.#project.folder, this.redis?.folder ?? [], this.#server?.folder ?? []].flat();
   }
 
   get driver(): Connection {
@@ -242,7 +253,9 @@ export class Stage {
   }
 
   #configured(store: ConnectionConfig): Configuration {
-    return { default: 'store', connections: this.#hasOther ? { store, other: store } : { store } };
+    const { encryption } = this;
+    const connections = this.#hasOther ? { store, other: store } : { store };
+    return { default: 'store', connections, ...(encryption && { encryption }) };
   }
 
   async #holdings(): Promise<Holdings> {

@@ -9,6 +9,7 @@ import { killedBatches } from './killed-batches';
 import { killedChains } from './killed-chains';
 import { killedLanes } from './killed-lanes';
 import { killedRedis } from './killed-redis';
+import { killedSecrets } from './killed-secrets';
 import { killedSteps } from './killed-steps';
 import { killedWorkers } from './killed-workers';
 import { largePayloads } from './large-payloads';
@@ -25,6 +26,7 @@ export const soaks = [
   killedSteps,
   killedChains,
   killedBatches,
+  killedSecrets,
   uniqueKeys,
   limitedQueue,
   killedLanes,

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { Job, rateLimited, withoutOverlapping } from 'onqueue';
+import { Job, Middleware, rateLimited, withoutOverlapping } from 'onqueue';
 import { Transform } from 'class-transformer';
 import { note } from './pen';
 
@@ -217,6 +217,54 @@ export class Link extends Job {
     if (this.milliseconds > 0) await pause(this.milliseconds);
     if (this.fails) throw new Error('it broke');
     note('done', this, which);
+  }
+}
+
+/** What becomes of a secret in its last attempt, or in its first. */
+export type Fate = 'completes' | 'retries' | 'fails' | 'cannot be parsed';
+
+/** Carries a secret, and quotes it wherever it can. */
+@Job({
+  tries: 2,
+  backoff: '50ms',
+  timeout: 0,
+  maxCrashes: 50,
+  encrypted: true,
+  checkpoints: true,
+  keepResult: '1h',
+})
+export class Secret extends Job {
+  constructor(
+    readonly fate: Fate,
+    readonly milliseconds: number,
+    readonly text: string,
+    readonly owners = new Map([[text, new Date(0)]]),
+  ) {
+    super();
+  }
+
+  async handle(): Promise<{ readonly receipt: string }> {
+    note('started', this);
+    const receipt = await this.step('receipt', () => `receipt of ${this.text}`);
+    await this.checkpoint('row', `row of ${this.text}`);
+    await pause(this.milliseconds);
+    if (this.fate === 'cannot be parsed') JSON.parse(this.text);
+    if (this.fate === 'fails' || (this.fate === 'retries' && this.attempts === 1))
+      throw new RangeError(`no account for ${this.text}`, { cause: new Error('it said', { cause: this.text }) });
+    note('done', this);
+    return { receipt };
+  }
+
+  failed(error: Error): void {
+    throw new Error(`failed() of ${this.text}: ${error.message}`);
+  }
+}
+
+@Middleware()
+export class Tagged {
+  constructor(readonly tag: string) {}
+  handle(_job: unknown, next: () => Promise<unknown>): Promise<unknown> {
+    return next();
   }
 }
 

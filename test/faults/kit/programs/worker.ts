@@ -1,4 +1,5 @@
 /** A worker in a process of its own that tests can kill. Its argument has its configuration as JSON. */
+import { inspect } from 'node:util';
 import { builtInConnectors, Queue, Worker } from 'onqueue';
 import type { Configuration, Connection, Connector, Duration, OverlapPolicy, WorkerOptions } from 'onqueue';
 import { Recur } from './jobs';
@@ -31,8 +32,12 @@ const {
   schedules = [],
 } = JSON.parse(process.argv[2]!) as Orders;
 
+const log = (facts: object, message: string): void =>
+  note('logged', {}, JSON.stringify(`${message} ${inspect(facts, { depth: 9 })}`));
+
 /** Logged outcomes are confirmed by the store. Other warnings help to investigate a failed test. */
 const hear = (facts: object, message: string): void => {
+  log(facts, message);
   const { outcome, id } = facts as { readonly outcome?: string; readonly id?: string };
   if (outcome === undefined || id === undefined) note('said', {}, JSON.stringify(message));
   else if (outcome === 'released' || outcome === 'failed') note(outcome, { id });
@@ -115,7 +120,7 @@ if (freezes === true) {
   Queue.addConnector('redis', freezing(builtInConnectors.redis!));
   Queue.addConnector('database', freezing(builtInConnectors.database!));
 }
-Queue.configure({ ...configuration, logger: { debug: () => undefined, info: hear, warn: hear, error: hear } });
+Queue.configure({ ...configuration, logger: { debug: log, info: hear, warn: hear, error: hear } });
 // A process may hold the same job twice, one after the other, so these identify the run.
 Queue.after(({ job }) => note('completed', job));
 Queue.lost(({ job }) => note('lost', job));
