@@ -53,7 +53,7 @@ export const migrate = defineCommand({
 
 function sentence(from: number, mended: string | undefined, { version }: Migrations): string {
   if (mended !== undefined) return `The tables were repaired (${mended}).`;
-  if (from === version) return `The tables are up to date (version ${version}).`;
+  if (from >= version) return `The tables are up to date (version ${from}).`;
   return from === 0
     ? `The tables were created (version ${version}).`
     : `The tables were updated from version ${from} to ${version}.`;

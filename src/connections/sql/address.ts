@@ -103,6 +103,16 @@ export interface TableNames {
  */
 export const VERSIONS_TABLE = 'onqueue_versions';
 
+/**
+ * The row beside the tables' version that says since which version of the tables programs lose nothing on these. A program that
+ * knows that version can still be started on newer tables, so that a deploy can be rolled back.
+ */
+export const sinceRow = ({ jobs }: TableNames): string => `${jobs} since`;
+
+/** @param since what that row says; undefined: there is none */
+export const areTooNew = (version: number, since: number | undefined, known: number): boolean =>
+  version > known && (since ?? version) > known;
+
 /** In seconds: the default of Laravel's `retry_after`. */
 export const LARAVELS_LEASE = 90;
 

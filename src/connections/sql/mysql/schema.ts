@@ -8,7 +8,7 @@
 import type { Seconds } from '../../../base/clock';
 import { isOlder } from '../../kit/requirements';
 import { HeldUp, LONG, oldTransactionWarning, type Schema, type Server, type OldTransaction } from '../server/tables';
-import { LARAVELS_LEASE, eachTable, VERSIONS_TABLE, type TableNames } from '../address';
+import { LARAVELS_LEASE, eachTable, sinceRow, VERSIONS_TABLE, type TableNames } from '../address';
 import { inline, identifier } from './pool';
 import { isHeldUp } from './errors';
 import { raw, rowsOf, run, runEach, sql, valueOf, numeral, type Sql, type SqlRow, type Work } from '../statement';
@@ -26,6 +26,8 @@ import type { Diagnosis } from '../../contract';
 import { createHash } from 'node:crypto';
 
 const VERSION = 6;
+/** Stays behind the version where a step only adds what older programs can leave alone. */
+const SINCE = 6;
 
 /** The oldest servers with SKIP LOCKED. */
 const OLDEST = { MySQL: '8.0.11', MariaDB: '10.6' } as const;
@@ -47,7 +49,7 @@ export function mysqlSchema(names: TableNames, offset: () => Seconds = () => 0):
   STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (${turns}) ON job.queue = known.name AND job.state = ${RESERVED} AND job.turn IS NULL
   SET lease_until = reserved_at + ${LARAVELS_LEASE}`;
   const statements = (): readonly Sql[] => statementsOf(names, ids, adoption);
-  const writeVersion = sql`REPLACE INTO ${versions} (name, version) VALUES (${names.jobs}, ${VERSION})`;
+  const writeVersion = sql`REPLACE INTO ${versions} (name, version) VALUES (${names.jobs}, ${VERSION}), (${sinceRow(names)}, ${SINCE})`;
   const indexes = [
     [names.jobs, `${names.jobs}_turns`],
     [names.jobs, `${names.jobs}_ids`],

@@ -13,7 +13,7 @@ import type { Seconds } from '../../../base/clock';
 import { RESERVED, DELAYED, KNOWN_ID, NO_ID, READY, UNREAD_ID } from '../dialect';
 import { ageText, HeldUp, LONG, oldTransactionWarning, type Schema, type Log } from '../server/tables';
 import { raw, rowsOf, run, sql, valueOf, transaction, type Sql, type Work } from '../statement';
-import { LARAVELS_LEASE, type TableNames } from '../address';
+import { LARAVELS_LEASE, sinceRow, type TableNames } from '../address';
 import { exchangeFunction, pushFunction } from './functions';
 import { changeBatchesFunction, pushBatchFunction } from './batches';
 import { pushTiedFunction, retakeFunction } from './keys';
@@ -23,6 +23,8 @@ import { isHeldUp } from './errors';
 import type { Diagnosis } from '../../contract';
 
 const VERSION = 10;
+/** Stays behind the version where a step only adds what older programs can leave alone. */
+const SINCE = 10;
 
 /** The oldest server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };
@@ -161,7 +163,8 @@ RESET statement_timeout;
 /** Written once all columns and indexes are there, as a statement before it may have failed. */
 function versionText(names: TableNames, { versions }: Identifiers, indexes: readonly Index[]): string {
   const areThere = Object.entries(ADDED).map(([table, columns]) => has(names[table as keyof TableNames], columns));
-  return `INSERT INTO ${versions} (name, version) SELECT ${literal(names.jobs)}, ${VERSION}
+  return `INSERT INTO ${versions} (name, version)
+SELECT * FROM (VALUES (${literal(names.jobs)}, ${VERSION}), (${literal(sinceRow(names))}, ${SINCE})) AS written
 WHERE ${[...areThere, areUsable(indexes)].join('\n  AND ')}
 ON CONFLICT (name) DO UPDATE SET version = excluded.version;`;
 }

@@ -2,10 +2,10 @@
 import type { Seconds, Clock, Milliseconds } from '../../../base/clock';
 import type { Diagnosis, Migrations } from '../../contract';
 import { latencyOf } from '../../kit/requirements';
-import { repeatable, raw, run, sql, valueOf, written, type Sql, type SqlRow, type Work } from '../statement';
+import { repeatable, raw, run, sql, rowsOf, written, type Sql, type SqlRow, type Work } from '../statement';
 import { areTablesOutOfReach, foreignTable, newerTables, notMigrated, serverTooOld, wrongIsolation } from '../errors';
 import type { SqlTables } from '../connection';
-import { VERSIONS_TABLE, type TableNames } from '../address';
+import { areTooNew, sinceRow, VERSIONS_TABLE, type TableNames } from '../address';
 import type { ServerCaller } from './caller';
 import type { Logger } from '../../../base/logger';
 
@@ -49,6 +49,8 @@ interface Found extends Server {
   readonly columns: ReadonlyMap<string, string>;
   /** The version of our tables; 0 if there are none. */
   readonly version: number;
+  /** Whether programs of our version would lose data on them. */
+  readonly isTooNew: boolean;
   /** What is wrong with tables of the right version, as a clause: `jobs.attempts is smallint, where bigint is needed`. */
   readonly flaw: string | undefined;
 }
@@ -120,13 +122,13 @@ export class ServerTables implements SqlTables {
     ];
   }
 
-  #diagnosisOf({ version, flaw }: Found): Diagnosis {
+  #diagnosisOf({ version, isTooNew, flaw }: Found): Diagnosis {
     const known = this.#schema.version;
     const subject = 'tables';
     if (version === known && flaw === undefined) return { level: 'ok', subject, message: `version ${version}` };
     if (version > known) {
-      const message = `version ${version}, and this Onqueue knows ${known}. Update onqueue here as well.`;
-      return { level: 'error', subject, message };
+      const message = `version ${version}, and this Onqueue knows ${known}${isTooNew ? '' : ', which still works'}. Update onqueue here as well.`;
+      return { level: isTooNew ? 'error' : 'warning', subject, message };
     }
     const older = version === 0 ? 'not there' : `version ${version}, and ${known} is needed`;
     const problem = version === known ? `version ${version}, but ${flaw}` : older;
@@ -157,6 +159,7 @@ export class ServerTables implements SqlTables {
     const consequence = 'its tables were not brought up to date';
     const { version, ...found } = await this.#serverIsNew(consequence);
     const to = this.#schema.version;
+    if (version > to) return { from: version, to: version };
     const isNew = version === to;
     const lack = isNew ? await this.#caller.run({ consequence }, () => this.#schema.lack()) : undefined;
     const flaw = found.flaw ?? lack;
@@ -183,9 +186,9 @@ export class ServerTables implements SqlTables {
   async #serverIsNew(consequence: string): Promise<Found> {
     const { name, address } = this.#caller.settings;
     const found = await this.#caller.run({ consequence }, () => look(this.#schema));
-    const { server, needed, version } = found;
+    const { server, needed, version, isTooNew } = found;
     if (needed !== undefined) throw serverTooOld(name, server, needed, consequence);
-    if (version > this.#schema.version) throw newerTables(address, version, this.#schema.version);
+    if (isTooNew) throw newerTables(address, version, this.#schema.version);
     return found;
   }
 }
@@ -194,12 +197,19 @@ function* look(schema: Schema): Work<Found> {
   const { names, versions } = schema;
   const server = yield* schema.server();
   const isThere = (yield* schema.columns([VERSIONS_TABLE])).some(([, column]) => column === 'version');
-  const found = isThere ? yield* valueOf(sql`SELECT version FROM ${versions} WHERE name = ${names.jobs}`) : 0;
-  const version = Number(found);
+  const ours = sql`SELECT version FROM ${versions} WHERE name IN (${names.jobs}, ${sinceRow(names)}) ORDER BY name`;
+  const [version = 0, since] = isThere ? (yield* rowsOf(ours)).map(([number]) => Number(number)) : [];
   // Read after the version: while tables are being created, the columns read first might be fewer than the version promises.
   const rows = yield* schema.columns(Object.values(names));
   const columns = new Map(rows.map(([table, column, type]) => [`${String(table)}.${String(column)}`, String(type)]));
-  return { ...server, columns, version, flaw: version === schema.version ? flawIn(columns, names) : undefined };
+  const isTooNew = areTooNew(version, since, schema.version);
+  return {
+    ...server,
+    columns,
+    version,
+    isTooNew,
+    flaw: version === schema.version ? flawIn(columns, names) : undefined,
+  };
 }
 
 /** Laravel's migrations make some columns too narrow, and may recreate a table without our columns. */

@@ -80,7 +80,8 @@ function tablesOf(engine: SqliteEngine, names: TableNames): SqlTables {
       },
       run: async () => {
         await open('its tables were not brought up to date');
-        return { from: engine.foundVersion, to: TABLES_VERSION };
+        const from = engine.foundVersion;
+        return { from, to: Math.max(from, TABLES_VERSION) };
       },
     },
   };

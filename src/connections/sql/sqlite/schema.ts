@@ -5,7 +5,7 @@
 import { DELAYED, KNOWN_ID, READY, RESERVED, UNREAD_ID } from '../dialect';
 import { foreignTable, newerTables } from '../errors';
 import type { SqliteDatabase } from './engine';
-import { VERSIONS_TABLE, type TableNames } from '../address';
+import { areTooNew, sinceRow, VERSIONS_TABLE, type TableNames } from '../address';
 
 /** The length in bytes, read without the text. SQLite has known it since 3.43, so it may not be part of the file. */
 export const TEXT_LENGTH = 'octet_length(payload)';
@@ -187,6 +187,8 @@ const STEPS: readonly Step[] = [
 
 /** The version of the tables that our statements need. */
 export const TABLES_VERSION = STEPS.length;
+/** Stays behind the version where a step only adds what older programs can leave alone. */
+const SINCE = 9;
 
 /** What `prepareTables` runs on a file without tables. */
 export function tablesSql(names: TableNames): string {
@@ -202,7 +204,8 @@ export function tablesSql(names: TableNames): string {
  * @throws E_DATABASE_NEWER_TABLES
  */
 export function prepareTables(database: SqliteDatabase, names: TableNames, file: string): number {
-  if (versionOf(database, names, file) === STEPS.length) return STEPS.length;
+  const version = versionOf(database, names, file);
+  if (version >= STEPS.length) return version;
   database.exec('BEGIN IMMEDIATE');
   try {
     // Another process may have created them while this one waited.
@@ -220,9 +223,11 @@ export function prepareTables(database: SqliteDatabase, names: TableNames, file:
 /** 0 if there are no tables. */
 function versionOf(database: SqliteDatabase, names: TableNames, file: string): number {
   if (!exists(database, VERSIONS_TABLE)) return 0;
-  const row = database.prepare(`SELECT version FROM ${VERSIONS_TABLE} WHERE name = ? COLLATE NOCASE`).get([names.jobs]);
-  const found = Number(row?.[0] ?? 0);
-  if (found > STEPS.length) throw newerTables(file, found, STEPS.length);
+  const read = database.prepare(`SELECT version FROM ${VERSIONS_TABLE} WHERE name = ? COLLATE NOCASE`);
+  const found = Number(read.get([names.jobs])?.[0] ?? 0);
+  const since = read.get([sinceRow(names)])?.[0];
+  if (areTooNew(found, since === undefined ? undefined : Number(since), STEPS.length))
+    throw newerTables(file, found, STEPS.length);
   return found;
 }
 
@@ -234,11 +239,13 @@ function makeTables(database: SqliteDatabase, names: TableNames, file: string, s
   for (const statement of versionStatements(names)) database.exec(statement);
 }
 
-function versionStatements({ jobs }: TableNames): readonly string[] {
+function versionStatements(names: TableNames): readonly string[] {
+  const { jobs } = names;
+  const since = sinceRow(names);
   return [
     `CREATE TABLE IF NOT EXISTS ${VERSIONS_TABLE} (name TEXT PRIMARY KEY, version INTEGER NOT NULL);`,
-    `DELETE FROM ${VERSIONS_TABLE} WHERE name = '${jobs}' COLLATE NOCASE;`,
-    `INSERT INTO ${VERSIONS_TABLE} (name, version) VALUES ('${jobs}', ${STEPS.length});`,
+    `DELETE FROM ${VERSIONS_TABLE} WHERE name COLLATE NOCASE IN ('${jobs}', '${since}');`,
+    `INSERT INTO ${VERSIONS_TABLE} (name, version) VALUES ('${jobs}', ${STEPS.length}), ('${since}', ${SINCE});`,
   ];
 }
 

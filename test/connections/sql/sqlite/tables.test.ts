@@ -86,6 +86,16 @@ describe('the tables', () => {
     await expect(push).rejects.toMatchObject({ facts: { found: 99, known: 9 } });
   });
 
+  it('of a later version that only adds to them let a program of before start, so that a deploy can be rolled back', async () => {
+    const { version: known } = database.connect().migrations;
+    await database.connect().queues.names();
+    open().exec(`UPDATE onqueue_versions SET version = iif(name = 'jobs', 99, ${known})`);
+    const connection = database.connect();
+    await connection.push('default', [{ payload: payload('a') }]);
+    expect(await connection.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(await connection.migrations.run()).toEqual({ from: 99, to: 99 });
+  });
+
   it('of a later version keep a worker from starting', async () => {
     await database.connect().queues.names();
     open().exec('UPDATE onqueue_versions SET version = 99');
