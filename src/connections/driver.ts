@@ -83,11 +83,12 @@ export function isAble(connection: Connection, capability: Capability): boolean 
 }
 
 /** Flags of older versions, besides those that are members now. */
-const OLDER_FLAGS = ['counts', 'ties', 'operations', 'wake'];
+const OLDER_FLAGS = ['counts', 'ties', 'operations', 'wake', 'isDivided'];
 
 /** What a driver of the user's has of an older version, by name. Undefined if it is made for this one. */
 export function olderMemberOf(connection: Connection): string | undefined {
   const { capabilities, queues } = connection;
+  if ('pushOnce' in connection && connection.keys === undefined) return 'pushOnce';
   const ofCalls = ['reserve', 'settle', 'settleAndReserve', 'waiter'].find((name) => name in connection);
   if (connection.exchange === undefined && ofCalls !== undefined) return ofCalls;
   const flag = [...Object.keys(MEMBERS), ...OLDER_FLAGS].find((name) => name in capabilities);

@@ -121,6 +121,8 @@ describe('a queue manager', () => {
 
   it.each([
     ['reserve', { exchange: undefined, reserve: () => undefined }],
+    ['pushOnce', { pushOnce: () => undefined, keys: undefined }],
+    ['capabilities.isDivided', { capabilities: { isDivided: true } }],
     ['capabilities.failed', { capabilities: { failed: true } }],
     ['capabilities.ties', { capabilities: { ties: true } }],
     ['queues()', { queues: () => Promise.resolve([]) }],
