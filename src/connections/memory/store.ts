@@ -29,7 +29,8 @@ import {
 } from '../contract';
 import { Recent } from '../../base/collections';
 import { batchEnded, DuplicatePayloadError } from '../errors';
-import { Batches, FailedLog, MemoryLockStore, MemoryRecordStore, UniqueKeys } from './kept';
+import { FailedLog, MemoryLockStore, MemoryRecordStore } from './kept';
+import { Batches, UniqueKeys } from './ties';
 import { keepsPlace } from './lanes';
 import { MemoryQueue } from './queue';
 import { Budget, bytesOf, textOf, type Text } from './texts';

@@ -1,0 +1,240 @@
+/** What jobs of a memory store are tied to: the keys that they hold, and their batches. */
+import type { Milliseconds, Seconds, Clock } from '../../base/clock';
+import { isTakenBack, readTies, type TiedJob, type BatchTie } from '../../payload/ties';
+import { bytesOf, type Text } from './texts';
+import { BATCH_KEPT, type BatchEnd, type BatchStore, type NewBatch } from '../batch-store';
+import type { Entry, FollowUp, Settlement } from '../contract';
+import {
+  cancelledBatch,
+  changeBy,
+  changedBatch,
+  endOf,
+  heldBatch,
+  newlyKept,
+  retriedBatch,
+  sumOf,
+  sealedBatch,
+  stateOf,
+  weightIn,
+  type BatchChange,
+  type BatchStep,
+  type KeptBatch,
+} from '../kit/batch-counts';
+
+export interface Holder {
+  readonly id: string;
+  /** From then on another job may take it. For a debounced job: it can be put off until then. */
+  readonly until: Milliseconds;
+  /** How a debounced job waits. */
+  readonly waits?: { readonly text: Text; readonly due: Seconds };
+}
+
+export class UniqueKeys {
+  readonly #holders = new Map<string, Holder>();
+
+  /** Takes the key. Undefined if this job holds it now, or has none. Otherwise the id of the holder. */
+  take(tied: TiedJob, now: Milliseconds): string | undefined {
+    const holder = tied.unique && this.#holderOf(tied.unique.key, now);
+    if (holder === undefined) this.#hold(tied, now);
+    return holder;
+  }
+
+  get(key: string): Holder | undefined {
+    return this.#holders.get(key);
+  }
+
+  /** Sets the job that waits under this key. Undefined if none does. */
+  set(key: string, holder: Holder | undefined): void {
+    if (holder === undefined) this.#holders.delete(key);
+    else this.#holders.set(key, holder);
+  }
+
+  /** The job was not started after all. */
+  retake(text: Text, now: Milliseconds): void {
+    const tied = readTies(bytesOf(text));
+    if (tied?.unique?.until === 'start' && this.#holderOf(tied.unique.key, now) === undefined) this.#hold(tied, now);
+  }
+
+  /** A job that was given back is handed out: it may have given up a key that it is to hold until its end. */
+  takeBack(text: Text, now: Milliseconds): void {
+    const tied = readTies(bytesOf(text));
+    if (tied !== undefined && isTakenBack(tied.unique)) this.take(tied, now);
+  }
+
+  /** The job is handed to a worker. */
+  start(text: Text): void {
+    this.#leave(text, 'start');
+  }
+
+  /** The job has ended. */
+  leave(text: Text): void {
+    this.#leave(text, undefined);
+  }
+
+  snapshot(): ReadonlyMap<string, Holder> {
+    return new Map(this.#holders);
+  }
+
+  #leave(text: Text, until: 'start' | undefined): void {
+    if (this.#holders.size === 0) return;
+    const { id, unique, debounce } = readTies(bytesOf(text)) ?? {};
+    if (until !== undefined && unique?.until === 'end') return;
+    const key = unique?.key ?? debounce?.key;
+    if (key !== undefined && this.#holders.get(key)?.id === id) this.#holders.delete(key);
+  }
+
+  #holderOf(key: string, now: Milliseconds): string | undefined {
+    const holder = this.#holders.get(key);
+    return holder !== undefined && holder.until > now ? holder.id : undefined;
+  }
+
+  #hold({ id, unique }: TiedJob, now: Milliseconds): void {
+    if (unique === undefined) return;
+    const { key, for: most = Infinity } = unique;
+    this.#holders.set(key, { id, until: now + most * 1000 });
+  }
+}
+
+/** The batches of a memory store. */
+export class Batches {
+  readonly #clock: Clock;
+  readonly #follow: (followUp: FollowUp) => void;
+  /** In the order in which they began. */
+  readonly #batches = new Map<string, KeptBatch>();
+
+  /** @param follow queues the jobs that a batch sends */
+  constructor(clock: Clock, follow: (followUp: FollowUp) => void) {
+    this.#clock = clock;
+    this.#follow = follow;
+  }
+
+  /** Returns why the batch takes no more jobs. Undefined if it does. @param begins if given, the batch exists from now on */
+  begin(id: string, begins: NewBatch | undefined): BatchEnd | undefined {
+    if (begins === undefined) return endOf(this.#batches.get(id));
+    this.#forgetFinished(BATCH_KEPT);
+    this.#batches.set(id, newlyKept(begins, this.#clock.now()));
+    return undefined;
+  }
+
+  /** These entries were queued. */
+  join(id: string, entries: readonly Pick<Entry, 'ties'>[]): void {
+    this.#hold(id);
+    const ties = entries.map(({ ties }) => ties?.batch);
+    this.#change(id, { pending: weightIn(id, ties) });
+  }
+
+  /** These entries come after their batch was cancelled, but while it is still open. False if that is not so. */
+  skip(entries: readonly Pick<Entry, 'ties'>[]): boolean {
+    const id = entries[0]?.ties?.batch?.id;
+    const { cancelledAt, openUntil } = (id !== undefined && this.#batches.get(id)) || {};
+    if (cancelledAt === undefined || openUntil === undefined) return false;
+    const ties = entries.map(({ ties }) => ties?.batch);
+    this.#change(id!, { skipped: weightIn(id!, ties) });
+    return true;
+  }
+
+  /** A job of a batch has ended. */
+  leave(text: Text, settlement: Settlement): void {
+    const tie = this.#tieOf(text);
+    if (tie === undefined) return;
+    this.#change(tie.id, changeBy(tie, settlement));
+  }
+
+  /** Jobs were removed in one step, without a worker ending them. */
+  leaveAll(texts: readonly Text[]): void {
+    const changes = new Map<string, BatchChange>();
+    for (const text of texts) {
+      const tie = this.#tieOf(text);
+      if (tie !== undefined) changes.set(tie.id, sumOf(changes.get(tie.id), changeBy(tie)));
+    }
+    for (const [id, change] of changes) this.#change(id, change);
+  }
+
+  /** A failed job goes back to its queue. */
+  retry(text: Text): void {
+    const tie = this.#tieOf(text);
+    const batch = tie && this.#batches.get(tie.id);
+    if (batch !== undefined) this.#batches.set(batch.id, retriedBatch(batch, tie!.weight));
+  }
+
+  isCancelled(text: Text): boolean {
+    const tie = this.#tieOf(text);
+    return tie !== undefined && this.#batches.get(tie.id)?.cancelledAt !== undefined;
+  }
+
+  snapshot(): ReadonlyMap<string, KeptBatch> {
+    return new Map(this.#batches);
+  }
+
+  /**
+   * The batch store of a connection. @param changed notifies those who wait for work
+   */
+  store(changed: () => void): BatchStore {
+    return {
+      find: async (id) => {
+        const batch = this.#batches.get(id);
+        return batch && stateOf(batch);
+      },
+      callbacks: async (id) => {
+        const batch = this.#batches.get(id);
+        return batch && { callbacks: batch.callbacks, every: batch.every, sent: batch.sent };
+      },
+      list: async ({ limit, offset = 0 }) => {
+        return [...this.#batches.values()]
+          .toReversed()
+          .slice(offset, offset + limit)
+          .map(stateOf);
+      },
+      hold: async (id) => this.#hold(id),
+      seal: async (id, _queue, abandoned) => {
+        const batch = this.#batches.get(id);
+        const step = batch && sealedBatch(batch, abandoned, this.#clock.now());
+        if (step === undefined) return false;
+        this.#keep(step);
+        changed();
+        return true;
+      },
+      cancel: async (id) => {
+        const batch = this.#batches.get(id);
+        if (batch === undefined || endOf(batch) !== undefined) return false;
+        this.#batches.set(id, cancelledBatch(batch, this.#clock.now()));
+        return true;
+      },
+      prune: async ({ olderThan, unfinished = false }) => this.#forgetFinished(olderThan, unfinished),
+    };
+  }
+
+  #hold(id: string): boolean {
+    const batch = this.#batches.get(id);
+    const held = batch && heldBatch(batch, this.#clock.now());
+    if (held !== undefined) this.#batches.set(id, held);
+    return held !== undefined;
+  }
+
+  #change(id: string, change: BatchChange): void {
+    const batch = this.#batches.get(id);
+    // Whoever pruned it did not want to hear of it.
+    if (batch === undefined) return;
+    this.#keep(changedBatch(batch, change, this.#clock.now()));
+  }
+
+  #keep({ batch, followUps }: BatchStep): void {
+    this.#batches.set(batch.id, batch);
+    for (const followUp of followUps) this.#follow(followUp);
+  }
+
+  #forgetFinished(olderThan: number, unfinished = false): number {
+    const oldest = this.#clock.now() - olderThan * 1000;
+    let forgotten = 0;
+    for (const [id, { finishedAt, createdAt }] of this.#batches) {
+      if ((finishedAt ?? (unfinished ? createdAt : Infinity)) >= oldest) continue;
+      this.#batches.delete(id);
+      forgotten += 1;
+    }
+    return forgotten;
+  }
+
+  #tieOf(text: Text): BatchTie | undefined {
+    return this.#batches.size === 0 ? undefined : readTies(bytesOf(text))?.batch;
+  }
+}
