@@ -361,6 +361,13 @@ export const runningColumn = ({ running, ordered }: LaneTie): number => (ordered
 export const laneColumns = ({ lane }: QueuedJob): readonly [string | null, number | null] =>
   lane === undefined ? [null, null] : [lane.key, runningColumn(lane)];
 
+/** The lanes of jobs that want to be ready. */
+export function lanesIn(jobs: readonly QueuedJob[]): readonly LaneMove[] {
+  return jobs.flatMap(({ queue, lane, delay }) =>
+    lane === undefined || delay > 0 ? [] : [{ queue, lane: lane.key, running: runningColumn(lane) }],
+  );
+}
+
 /** The lanes of these, each once, by their queues. */
 export function lanesOf(moves: readonly LaneMove[]): ReadonlyMap<string, ReadonlyMap<string, number>> {
   const lanes = new Map<string, Map<string, number>>();

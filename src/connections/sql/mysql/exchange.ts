@@ -8,12 +8,21 @@ import { MOST_BYTES, MOST_JOBS } from '../../../base/collections';
 import type { Wanted } from '../../contract';
 import { findUnfinished, IS_CANCELLED } from '../batches';
 import type { CallMark } from '../calls';
-import { COUNTERS, followersOf, jobOf, type Ending, type Exchange, type Exchanged, type TakenJob } from '../dialect';
+import {
+  lanesIn,
+  COUNTERS,
+  followersOf,
+  jobOf,
+  type Ending,
+  type Exchange,
+  type Exchanged,
+  type TakenJob,
+} from '../dialect';
 import { addFailed } from '../failed';
 import { FOR_EVER, outlookOf, outlookStatement, queueOutlook } from '../exchange';
 import { raw, sql, type Sql, type SqlResult, type SqlRow, type Work } from '../statement';
 import { leave } from './batches';
-import { around, lanesIn } from './lanes';
+import { around } from './lanes';
 import { lockCalls, recordCall, insertFollowers } from './rows';
 import {
   availableAt,

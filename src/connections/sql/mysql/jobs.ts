@@ -5,6 +5,7 @@ import type { RenewResult } from '../../contract';
 import type { BatchRows } from '../batches';
 import type { CallMark } from '../calls';
 import {
+  lanesIn,
   renewResults,
   FENCE,
   type Exchange,
@@ -23,7 +24,7 @@ import { lockCalls, recordCall, recordHeld, Claims, insertCandidates, insertJobs
 import { DELAYED, heldBy, now, keyOf, type MysqlNames } from './schema';
 import { debounceKeys, pushDebounced, giveUpKeys, sweepKeys, takeBackKeys, takeEach, takeKeys } from './keys';
 import { exchange } from './exchange';
-import { around, lanesIn } from './lanes';
+import { around } from './lanes';
 import { isNoSavepoint, isTwoRows } from './errors';
 import { packet } from './pool';
 

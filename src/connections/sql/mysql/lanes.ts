@@ -5,21 +5,13 @@
  * Due jobs enter their lanes in a packet of their own, as only the server knows which they are.
  */
 import { MOST_JOBS } from '../../../base/collections';
-import { laneColumns, lanesOf, MAY_BE_IN, type LaneMove, type LaneStatements, type QueuedJob } from '../dialect';
+import { lanesOf, MAY_BE_IN, type LaneMove, type LaneStatements } from '../dialect';
 import { numeral, raw, rowsOf, run, runEach, sql, valueOf, written, type Row, type Sql, type Work } from '../statement';
 import { packet } from './pool';
 import { availableAt, DELAYED, findTail, HELD_AT, NEVER, type MysqlNames } from './schema';
 
 /** Rows of lanes without jobs that a push looks for. With two, no more are left over in the long run than there are lanes with jobs. */
 const SWEPT = 2;
-
-/** The lanes of jobs that want to be ready. */
-export function lanesIn(jobs: readonly QueuedJob[]): readonly LaneMove[] {
-  return jobs.flatMap((job) => {
-    const [lane, running] = laneColumns(job);
-    return lane === null || job.delay > 0 ? [] : [{ queue: job.queue, lane, running: running! }];
-  });
-}
 
 /**
  * The statements of a packet that moves jobs of lanes: around those that add jobs, and after those that end some. None if there are

@@ -12,6 +12,7 @@ import {
   followersOf,
   renewResults,
   jobOf,
+  lanesIn,
   runningColumn,
   valuesOf,
   type Ending,
@@ -39,7 +40,7 @@ import {
 } from '../statement';
 import { now, storable, textAndBytes, type Identifiers } from './names';
 import { SEPARATOR } from './functions';
-import { lanesIn, movesOf } from './lanes';
+import { movesOf } from './lanes';
 
 /** The parameters that all push functions share, after the jobs. */
 const PUSHED = '?::text[], ?::text::boolean, ?::text, ?::bigint, ?::bigint[], ?::double precision, ?::text::json';

@@ -5,16 +5,7 @@
  * Due jobs come last in a call, which may have lanes locked by then: they wait for none, and stay due if theirs is locked.
  */
 import { MOST_JOBS } from '../../../base/collections';
-import {
-  DELAYED,
-  HELD_AT,
-  laneColumns,
-  lanesOf,
-  MAY_BE_IN,
-  type LaneMove,
-  type LaneStatements,
-  type QueuedJob,
-} from '../dialect';
+import { DELAYED, HELD_AT, lanesOf, MAY_BE_IN, type LaneMove, type LaneStatements } from '../dialect';
 import { raw, run, sql, valueOf, type Row, type Sql, type Work } from '../statement';
 import { PLANS } from './functions';
 import { DUE, literal, type Identifiers } from './names';
@@ -130,14 +121,6 @@ export function movesOf(left: readonly LaneMove[], come: readonly LaneMove[]): s
     [...lanes].map(([lane, running]) => ({ queue, lane, running, ...(says.get(queue)?.has(lane) && { says: true }) })),
   );
   return JSON.stringify(moves);
-}
-
-/** The lanes of jobs that want to be ready. */
-export function lanesIn(jobs: readonly QueuedJob[]): readonly LaneMove[] {
-  return jobs.flatMap((job) => {
-    const [lane, running] = laneColumns(job);
-    return lane === null || job.delay > 0 ? [] : [{ queue: job.queue, lane, running: running! }];
-  });
 }
 
 export class PostgresLanes implements LaneStatements {

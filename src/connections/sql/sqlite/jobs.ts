@@ -18,6 +18,8 @@ import {
   COUNTERS,
   jobOf,
   laneColumns,
+  lanesOf,
+  runningColumn,
   valuesOf,
   type Dialect,
   type Ending,
@@ -52,7 +54,7 @@ import { INDEXED_END, INDEXED_LENGTH, TEXT_LENGTH } from './schema';
 import { UNIQUE_COLUMNS, UniqueKeys, type KeyedJob } from './keys';
 import { isWithin, type OwnDatabase } from './engine';
 import { endOfLine, read, sqliteLine, storable, tailOf } from './line';
-import { lanesAmong, SqliteLanes, type OpenLanes } from './lanes';
+import { SqliteLanes, type OpenLanes } from './lanes';
 
 export function failedColumns(now: () => Seconds): FailedColumns {
   const payload = raw('CAST(payload AS BLOB)');
@@ -234,7 +236,8 @@ export class SqliteJobs implements JobStatements {
     for (const queue of new Set(jobs.map((job) => job.queue))) {
       yield* run(this.#to('remember', [queue]));
       const ready = jobs.filter((job) => job.lane !== undefined && job.queue === queue && delayOf(job, now) <= 0);
-      const lanes = ready.length === 0 ? undefined : yield* this.#lanes.come(queue, lanesAmong(queue, ready)!);
+      const running = lanesOf(ready.map(({ lane }) => ({ queue, lane: lane!.key, running: runningColumn(lane!) })));
+      const lanes = ready.length === 0 ? undefined : yield* this.#lanes.come(queue, running.get(queue)!);
       const [tail] = yield* rowsOf(this.#one('tail', [queue]));
       let end = Number(tail![0]);
       yield jobs.flatMap((job) => {

@@ -1,9 +1,8 @@
 /** Which jobs of a lane are in, in a SQLite file. There is one transaction at a time that writes, so nothing is locked. */
 import type { Seconds } from '../../../base/clock';
 import { MOST_JOBS } from '../../../base/collections';
-import { HELD_AT, laneColumns, lanesOf, MAY_BE_IN, type Dialect, type LaneMove, type LaneStatements } from '../dialect';
+import { HELD_AT, lanesOf, MAY_BE_IN, type Dialect, type LaneMove, type LaneStatements } from '../dialect';
 import { rowsOf, run, written, type Row, type Sql, type SqlRow, type SqlValue, type Work } from '../statement';
-import type { KeyedJob } from './keys';
 import { tailOf } from './line';
 
 /** What one call knows of a lane while its jobs come. */
@@ -105,15 +104,6 @@ export class SqliteLanes implements LaneStatements {
   #to(statement: Statement, values: readonly SqlValue[]): Sql {
     return { text: this.#sql[statement], values };
   }
-}
-
-/** How many may be in each lane of these jobs, as the last of each says. */
-export function lanesAmong(queue: string, jobs: readonly KeyedJob[]): ReadonlyMap<string, number> | undefined {
-  const moves = jobs.flatMap((job): LaneMove[] => {
-    const [lane, running] = laneColumns(job);
-    return lane === null ? [] : [{ queue, lane, running: running! }];
-  });
-  return lanesOf(moves).get(queue);
 }
 
 /** In order. One of an ordered lane that was handed out before has kept its place there. */
