@@ -1,4 +1,4 @@
-import { NullConnection } from '../../src/connections/null/null-connection';
+import { NullConnection } from '../../src/connections/null/driver';
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 

@@ -1,6 +1,6 @@
 import '../../../src/connections/built-in';
 import { CapabilityError } from '../../../src/connections/errors';
-import { NullConnection } from '../../../src/connections/null/null-connection';
+import { NullConnection } from '../../../src/connections/null/driver';
 
 describe('the null connection', () => {
   it('accepts every job and keeps none', async () => {
