@@ -90,6 +90,7 @@ export class Envelope {
   readonly #text: string;
   /** Parts taken from here may be changed by a job. */
   readonly #parsed: Fields;
+  readonly #data: JobData<Fields | string> | undefined;
   readonly #taken = { data: false, middleware: false };
   #fields: Fields | undefined;
 
@@ -108,7 +109,7 @@ export class Envelope {
           : 'string';
     const isString = this.kind === 'string';
     const isLaravels = this.kind === 'illuminate';
-    const data = this.kind === 'onqueue' ? jobData(fields['data']) : undefined;
+    const data = (this.#data = this.kind === 'onqueue' ? jobData(fields['data']) : undefined);
     const name = data?.commandName ?? named(isString ? job.split('@')[0] : isLaravels ? classIn(fields) : job, '/job');
     this.name = isLaravels && isName(displayName) ? displayName : name;
     this.names = isString ? [...new Set([name, name.slice(name.lastIndexOf('\\') + 1)])] : [name];
@@ -156,6 +157,13 @@ export class Envelope {
   /** All fields, for reading. A copy, so that a job that changes its data changes nothing here. */
   get fields(): Readonly<Fields> {
     return (this.#fields ??= JSON.parse(this.#text) as Fields);
+  }
+
+  /** The data of a job of ours, which the caller may change; parsed again if they were taken before. */
+  takeData(): JobData<Fields | string> {
+    if (this.#taken.data || this.#data === undefined) return jobData(this.take('data'));
+    this.#taken.data = true;
+    return this.#data;
   }
 
   /** A field that the caller may change; parsed again if it was taken before. */
@@ -206,11 +214,11 @@ export function decodeJob(
   vault: Vault,
   holder?: EntityHolder,
 ): object {
-  const taken = envelope.take('data');
-  if (envelope.kind === 'illuminate') return jobOf(definition, sharedData(definition, taken), '/data/command');
-  if (envelope.kind === 'string')
-    return jobOf(definition, withDates(propertiesOf(taken), definition.options.dates), '/data');
-  const { command, types, version, versions } = dataOf(envelope, vault, taken);
+  const { kind } = envelope;
+  if (kind === 'illuminate') return jobOf(definition, sharedData(definition, envelope.take('data')), '/data/command');
+  if (kind === 'string')
+    return jobOf(definition, withDates(propertiesOf(envelope.take('data')), definition.options.dates), '/data');
+  const { command, types, version, versions } = dataOf(envelope, vault);
   let data = command;
   // Most data are JSON and nothing else.
   if (types !== undefined) {
@@ -316,15 +324,16 @@ interface JobData<Command> {
 }
 
 /** Opens the data of a job. @throws InvalidPayloadError, UnknownKeyError, E_TAMPERED_PAYLOAD */
-export function dataOf(envelope: Envelope, vault: Vault, taken: unknown = envelope.take('data')): JobData<Fields> {
-  const data = jobData(taken);
+export function dataOf(envelope: Envelope, vault: Vault): JobData<Fields> {
+  const data = envelope.takeData();
   const { commandName, command } = data;
   if (!isSealed(command)) return data as JobData<Fields>;
   return jobData({ ...opened(command, 'data', envelope, vault), commandName }) as JobData<Fields>;
 }
 
 /** Opens the middleware given at its dispatch. @throws UnknownKeyError, E_TAMPERED_PAYLOAD */
-export function middlewareIn(envelope: Envelope, vault: Vault, taken: unknown = envelope.take('middleware')): unknown {
+export function middlewareIn(envelope: Envelope, vault: Vault): unknown {
+  const taken = envelope.take('middleware');
   return isSealed(taken) ? opened(taken, 'middleware', envelope, vault) : taken;
 }
 

@@ -79,7 +79,7 @@ export function maskingOf(
   const secrets = new Set<string>();
   try {
     const isOurs = envelope.kind === 'onqueue';
-    const data = isOurs ? dataOf(envelope, vault, fields['data']).command : fields['data'];
+    const data = isOurs ? dataOf(envelope, vault).command : fields['data'];
     if (envelope.isSealed) addTexts(data, secrets);
     else
       for (const steps of placesOf(fields, definition?.options.sensitive))
@@ -93,7 +93,7 @@ export function maskingOf(
 
 function openedOrNothing(envelope: Envelope, vault: Vault): unknown {
   try {
-    return middlewareIn(envelope, vault, envelope.fields['middleware']);
+    return middlewareIn(envelope, vault);
   } catch {
     return undefined;
   }
