@@ -106,8 +106,6 @@ export interface Application {
   /** The connection that keeps the failed jobs of connections without a store. */
   readonly failedConnection: string;
   readonly failed: {
-    /** The store for a connection's failed jobs. */
-    storeFor(connection: Connection): FailedStore | undefined;
     /** Sends them back, and returns how many. */
     retry(which: { readonly batch: string; readonly connection: string }): Promise<number>;
   };
@@ -121,6 +119,11 @@ export interface Application {
   readonly drivers: Iterable<Connection>;
   /** Reports errors that must not change the course of things, to `Queue.onError` or the log. Never throws. */
   report(error: unknown, context: ErrorContext): void;
+}
+
+/** The store for a connection's failed jobs: its own, or that of the connection that `failed` names. */
+export function failedStoreOf(connection: Connection, application: Application): FailedStore | undefined {
+  return connection.failed ?? application.driver(application.failedConnection).failed;
 }
 
 /** The application of the current async context, if it is not the usual one. */

@@ -1,4 +1,5 @@
 /** Searches jobs for a text, in steps that each cost a store little; the next request continues where the last one ended. */
+import { failedStoreOf } from '../connections/application';
 import type { QueueManager } from '../application/queue-manager';
 import type { Milliseconds } from '../base/clock';
 import { redact } from '../base/redact';
@@ -113,7 +114,7 @@ function shelvesOf({ manager }: PageContext, { queue, state }: Wanted, snapshot:
   const { connection, queues } = snapshot;
   const driver = manager.driver(connection);
   const isShown = (each: JobState): boolean =>
-    each === 'failed' ? manager.failed.storeFor(driver) !== undefined : driver.queues.peek !== undefined;
+    each === 'failed' ? failedStoreOf(driver, manager) !== undefined : driver.queues.peek !== undefined;
   const states = ORDER.filter((each) => (state === undefined || each === state) && isShown(each));
   const named = queues.filter((one) => queue === undefined || one.queue === queue);
   return states.flatMap((each) =>

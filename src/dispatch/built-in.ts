@@ -16,7 +16,7 @@ import { batchIncomplete } from './errors';
 
 const OPTIONS = { tries: 0, timeout: 0, backoff: { exponential: '1s', max: '1m' } } as const;
 
-/** Called before the first job runs, not when a module is loaded: a second version of Onqueue is reported by its first job. */
+/** Not called when a module is loaded: a second version of Onqueue is reported by its first job. */
 export function declareBuiltIn(target: Class, name: string): void {
   if (registry().definitionOf(target) === undefined)
     declareJob(target, { name, ...OPTIONS }, declareBuiltIn, 'built-in');
@@ -65,12 +65,8 @@ function told(onward: Onward, { id, cause }: JobContext): Onward {
   return { ...onward, entry: { ...onward.entry, payload } };
 }
 
-export function declareCarry(): void {
-  declareBuiltIn(Carry, CARRIER);
-}
-
 export function carrierText(onward: Onward, classes: JobRegistry): string {
-  declareCarry();
+  declareBuiltIn(Carry, CARRIER);
   return builtInText(new Carry(onward), uuidv7(), classes);
 }
 
@@ -85,7 +81,7 @@ export const LAST_KEPT: Seconds = 86_400;
 /** @param page `last`: once it is used, all of the batch is in */
 export const pageKey = (batch: string, page: number | 'last'): string => `batch ${batch} ${page}`;
 
-const SEAL = 'onqueue:seal';
+export const SEAL = 'onqueue:seal';
 
 /**
  * Queued with the first jobs of a batch that takes several calls, and due when its sender has been silent for too long. Then the
@@ -120,11 +116,7 @@ export class Seal {
   }
 }
 
-export function declareSeal(): void {
-  declareBuiltIn(Seal, SEAL);
-}
-
 export function sealText(id: string, batch: string, total: number | undefined, classes: JobRegistry): string {
-  declareSeal();
+  declareBuiltIn(Seal, SEAL);
   return builtInText(new Seal(batch, total), id, classes);
 }

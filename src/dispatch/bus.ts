@@ -4,7 +4,7 @@ import { JobContext, checkedLine, checkedProgress, type BatchSource, type ChainL
 import { inspect } from 'node:util';
 import { classOf, type Class } from '../base/class';
 import { checkInjection, makeResolvable, tokensOf } from '../container/parameters';
-import { extendsJob } from '../job/instance';
+import { definitionOfJob, extendsJob } from '../job/instance';
 import { PendingBatch, PendingChain, type PendingDispatch } from '../job/pending';
 import type { JobInstance } from '../job/registry';
 import { invalidHandler, noHandler } from '../job/errors';
@@ -111,7 +111,7 @@ export class JobBus implements JobDispatcher {
   async dispatchNow<J extends JobInstance>(job: J): Promise<HandleResult<J>> {
     const manager = this.#managerOf();
     if (!isJob(manager, job)) return (await this.#runCommand(manager, job)) as HandleResult<J>;
-    const { target } = manager.encoder.definitionOf(job);
+    const { target } = definitionOfJob(job, manager.registry);
     return (await runInPlace(manager, job, manager.registry.handlerOf(target))) as HandleResult<J>;
   }
 

@@ -69,14 +69,9 @@ export class JobEncoder {
     this.#classes = withEntities(application);
   }
 
-  /** @throws E_UNDECORATED_JOB */
-  definitionOf(job: object): JobDefinition {
-    return definitionOfJob(job, this.#application.registry);
-  }
-
   /** @throws E_UNKNOWN_CONNECTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME */
   route(job: object, dispatch: InstanceChoice): Route {
-    const definition = this.definitionOf(job);
+    const definition = definitionOfJob(job, this.#application.registry);
     const routed = this.#application.routes.of(definition.target);
     return resolveRoute({ dispatch, instance: chosenOf(job), definition, routed }, this.#application);
   }
@@ -139,7 +134,7 @@ export class JobEncoder {
         throw invalidChain(job, 'only jobs can follow: give an instance, as in appendToChain(new Fetch(1)).');
       const own = chosenOf(job);
       const chosen = { connection: own.connection ?? connection, queue: own.queue ?? queue };
-      if (pushesItself(job)) throw pushesItselfInChain(this.definitionOf(job).name);
+      if (pushesItself(job)) throw pushesItselfInChain(definitionOfJob(job, this.#application.registry).name);
       const encoded = this.encode(job, chosen, from);
       encoded.observed?.end();
       if (encoded.entry.ties !== undefined) checkTies([encoded], () => this.#application.driver(encoded.connection));
@@ -499,7 +494,7 @@ class TimedEntry implements Entry {
 }
 
 /** A job on its way to a connection. */
-export class RoutedJob implements EncodedJob {
+class RoutedJob implements EncodedJob {
   readonly id: string;
   readonly name: string;
   readonly connection: string;

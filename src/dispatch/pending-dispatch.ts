@@ -14,6 +14,7 @@ import { classOf } from '../base/class';
 import type { DispatchResult, Outgoing } from '../job/pending';
 import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
+import { definitionOfJob } from '../job/instance';
 import { declaredRoute } from '../job/resolve-options';
 import { Transaction } from './transaction';
 import { AlreadyDispatchedError, unawaitedDispatch } from './errors';
@@ -193,7 +194,7 @@ export class PendingJob<Sent = string> implements Outgoing<Sent> {
     const queue = this.#choice.queue ?? chosenOf(this.#job).queue;
     if (queue !== undefined) return queue;
     try {
-      const declared = declaredRoute(this.#manager.encoder.definitionOf(this.#job)).queue;
+      const declared = declaredRoute(definitionOfJob(this.#job, this.#manager.registry)).queue;
       if (declared !== undefined || !this.#manager.isConfigured) return declared ?? 'the default queue';
       return this.#manager.encoder.route(this.#job, this.#choice).queue;
     } catch {

@@ -217,7 +217,6 @@ export interface QueuePause {
 
 export class QueueConnection extends QueuePusher {
   readonly #driver: () => Connection;
-  readonly #encoder: JobEncoder;
   readonly #application: Application;
 
   constructor(settings: ConnectionSettings, manager: Application) {
@@ -228,7 +227,6 @@ export class QueueConnection extends QueuePusher {
       return keep !== undefined;
     });
     this.#driver = driver;
-    this.#encoder = manager.encoder;
     this.#application = manager;
   }
 
@@ -247,7 +245,7 @@ export class QueueConnection extends QueuePusher {
    */
   using(transaction: unknown): QueuePusher {
     const within = targetWithin(this.#driver(), transaction);
-    return new QueuePusher({ name: this.name, queue: this.defaultQueue }, () => within, this.#encoder);
+    return new QueuePusher({ name: this.name, queue: this.defaultQueue }, () => within, this.#application.encoder);
   }
 
   override async pushRaw(payload: string, queue?: string): Promise<string | undefined> {

@@ -10,6 +10,7 @@ import type { Connection, Pushed } from '../connections/contract';
 import { entriesFor, pushEvent, type TimedTarget } from '../connections/entries';
 import { CapabilityError, unknownTransaction, QueueUnavailableError } from '../connections/errors';
 import type { DispatchResult } from '../job/pending';
+import { definitionOfJob } from '../job/instance';
 import { waitsForCommit } from '../job/resolve-options';
 import { pushesItselfInChain, BulkInterruptedError } from './errors';
 import type { EncodedJob } from './job-encoder';
@@ -95,7 +96,7 @@ export function keepOf(
   { keep, commit }: Detour,
 ): Keep | undefined {
   if (keep === undefined || commit === 'after') return keep;
-  const afterCommit = job && waitsForCommit(manager.encoder.definitionOf(job));
+  const afterCommit = job && waitsForCommit(definitionOfJob(job, manager.registry));
   return (afterCommit ?? manager.settings(connection).afterCommit ?? false) ? keep : undefined;
 }
 
@@ -117,7 +118,7 @@ export function pushesItself(job: object): job is PushesItself {
 }
 
 function ownPush(manager: Application, job: PushesItself, choice: InstanceChoice, within?: Detour['within']): OwnPush {
-  const { name } = manager.encoder.definitionOf(job);
+  const { name } = definitionOfJob(job, manager.registry);
   const route = manager.encoder.route(job, choice);
   const connection = manager.connection(route.connection);
   // It has all the methods that push.

@@ -1,5 +1,5 @@
 /** Looks for jobs: for one by its id, with what is kept of its attempts; or for those of a queue by state, page by page. */
-import type { Application } from '../connections/application';
+import { failedStoreOf, type Application } from '../connections/application';
 import type { Connection, PlacedJob, WaitingState } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
 import type { RecordStore } from '../connections/record-store';
@@ -215,7 +215,7 @@ async function failedJob(
   queue: string | undefined,
   isRevealed: boolean,
 ): Promise<ListedFailure | undefined> {
-  const entries = (await application.failed.storeFor(connection)?.find(id)) ?? [];
+  const entries = (await failedStoreOf(connection, application)?.find(id)) ?? [];
   const [latest] = ownEntries(connection, application, entries)
     .filter((entry) => queue === undefined || entry.queue === queue)
     .toSorted((a, b) => b.failedAt - a.failedAt);
@@ -293,7 +293,7 @@ async function failures(
   place: string,
   limit: number,
 ): Promise<JobPage> {
-  const store = application.failed.storeFor(connection);
+  const store = failedStoreOf(connection, application);
   if (store === undefined) throw new CapabilityError(connection.name, connection.driver, 'failed');
   const entries = await store.list({ queue, limit, after: place || undefined });
   return {

@@ -2,7 +2,7 @@
  * A job that waits, runs or has failed, as lists show it: what its payload says, with secrets masked, and whether it waits to run
  * alone. A text that no worker can read is shown as such.
  */
-import type { Application } from '../connections/application';
+import { failedStoreOf, type Application } from '../connections/application';
 import type { Seconds } from '../base/clock';
 import { redact, isSecretKey, MASK } from '../base/redact';
 import type { Connection, PeekedJob, WaitingState } from '../connections/contract';
@@ -91,10 +91,10 @@ export async function listedJob(
 /** The failed jobs of this connection: a store that keeps those of several returns only its own ones to each that has a store. */
 export function ownEntries(
   connection: Connection,
-  { failed }: Application,
+  application: Application,
   entries: readonly FailedEntry[],
 ): readonly FailedEntry[] {
-  if (failed.storeFor(connection) === connection.failed) return entries;
+  if (failedStoreOf(connection, application) === connection.failed) return entries;
   return entries.filter((entry) => entry.connection === connection.name);
 }
 

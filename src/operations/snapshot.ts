@@ -2,7 +2,7 @@
  * The state of a connection's queues at one moment, and their workers: read with a bounded number of calls, so that it can be
  * requested every two seconds.
  */
-import type { Application } from '../connections/application';
+import { failedStoreOf, type Application } from '../connections/application';
 import type { Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
 import { readFigures } from './figures/figures';
@@ -80,7 +80,7 @@ export async function takeSnapshot(
   const operations = application.operationsOf(connection);
   const isCounted = operations !== undefined && application.configuration.metrics !== false;
   const figures = isCounted ? await readFigures(name, operations, application.clock, { within: RECENT }) : undefined;
-  const failures = application.failed.storeFor(connection) ?? connection.buried;
+  const failures = failedStoreOf(connection, application) ?? connection.buried;
   const look = async (queue: string): Promise<QueueSnapshot> => {
     const counts = await connection.queues.counts(queue);
     const { ready, delayed, reserved } = counts;

@@ -5,6 +5,7 @@ import { entriesFor, pushEvent } from '../connections/entries';
 import { CapabilityError } from '../connections/errors';
 import type { RecordStore, StoreRecord } from '../connections/record-store';
 import type { EncodedJob } from '../dispatch/job-encoder';
+import { definitionOfJob } from '../job/instance';
 import { tellPushed } from '../dispatch/send';
 import type { Application, OperationsConnection } from '../connections/application';
 import { uuidAt, uuidv7 } from '../payload/uuid';
@@ -36,7 +37,7 @@ export function destinationOf(schedule: Schedule, application: Application): Des
   if (!capabilities.reserve) throw new CapabilityError(name, driver, 'reserve');
   if (overlap === 'skip' && keys === undefined) throw new CapabilityError(name, driver, 'keys');
   const skipsOverlaps = overlap === 'skip' || (overlap === undefined && keys !== undefined && missed.policy !== 'all');
-  const isUnique = (application.encoder.definitionOf(job).options.unique ?? false) !== false;
+  const isUnique = (definitionOfJob(job, application.registry).options.unique ?? false) !== false;
   const goesAhead = !skipsOverlaps && !isUnique && capabilities.moments === true;
   return { target, operations: application.neededOperationsOf(target), skipsOverlaps, goesAhead };
 }

@@ -17,8 +17,7 @@ import { tellObservers, type Application } from '../connections/application';
 import { isStoreAway } from '../connections/errors';
 import { Announcer } from './announcer';
 import { Deadline, Deadlines } from './deadlines';
-import { declareCarry, declareSeal } from '../dispatch/built-in';
-import { declareStartBatch } from '../dispatch/batch/send-batch';
+import { declareBuiltIns } from '../dispatch/batch/send-batch';
 import { JobHistories } from '../operations/history/job-histories';
 import { JobCancelledError, JobTimedOutError, LeaseLostError, laravelJob, poisonJob, unknownJob } from './errors';
 import { Gatherers } from './gatherer';
@@ -79,9 +78,7 @@ export class Executor {
   #isHastened = false;
 
   constructor(application: Application, settings: ExecutorSettings) {
-    declareCarry();
-    declareSeal();
-    declareStartBatch();
+    declareBuiltIns();
     this.#application = application;
     this.#settings = settings;
     this.#deadlines = new Deadlines(application.clock);

@@ -6,7 +6,7 @@ import type { JobContext } from '../job/job-context';
 import type { Closable } from '../application/shutdown';
 import { CapabilityError } from '../connections/errors';
 import { defaultManager } from '../application/default-manager';
-import { inRootContext } from '../connections/application';
+import { failedStoreOf, inRootContext } from '../connections/application';
 import type { QueueManager } from '../application/queue-manager';
 import { strangeQueuesRemark, startCompanions, type Companion } from './companions';
 import { workerAlreadyRun } from './errors';
@@ -106,7 +106,7 @@ export class Worker implements Closable {
   async #work(manager: QueueManager): Promise<StopReason> {
     const connection = manager.driver(this.#options.connection);
     if (!connection.capabilities.reserve) throw new CapabilityError(connection.name, connection.driver, 'reserve');
-    const failedStore = manager.failed.storeFor(connection);
+    const failedStore = failedStoreOf(connection, manager);
     if (failedStore === undefined && connection.buried === undefined)
       throw noFailedStore([...new Set([connection.name, manager.failedConnection])]);
     const { queue, retryAfter } = manager.settings(connection.name);

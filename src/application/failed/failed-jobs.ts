@@ -5,7 +5,7 @@ import type { Milliseconds } from '../../base/clock';
 import { groupsOf } from '../../base/collections';
 import { errorMessage } from '../../base/exception-text';
 import type { Buried, Connection } from '../../connections/contract';
-import type { FailedEntry, FailedStore } from '../../connections/failed-store';
+import type { FailedEntry } from '../../connections/failed-store';
 import { durationSeconds } from '../../job/duration';
 import { keptCheckpoints } from '../../job/resolve-options';
 import { invalidJobId } from '../../dispatch/errors';
@@ -35,7 +35,6 @@ import {
   beyond,
   countStores,
   distinct,
-  failedStoreOf,
   KnownJobs,
   sharesStores,
   sweep,
@@ -261,11 +260,6 @@ export class FailedJobs {
         goes: await tooOld(open),
       });
     });
-  }
-
-  /** The store for a connection's failed jobs: its own, or that of the connection that `failed` names. */
-  storeFor(connection: Connection): FailedStore | undefined {
-    return failedStoreOf(connection, this.#sources);
   }
 
   async #remove(

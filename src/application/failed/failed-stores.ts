@@ -1,5 +1,5 @@
 /** The stores of failed jobs: which there are, how to go through one while others change it, and how many jobs each keeps. */
-import type { Application } from '../../connections/application';
+import { failedStoreOf, type Application } from '../../connections/application';
 import { createHash } from 'node:crypto';
 import { toError } from '../../base/exception-text';
 import type { Buried, Connection } from '../../connections/contract';
@@ -11,11 +11,6 @@ import { Recent } from '../../base/collections';
 export interface OpenStore {
   readonly connection: Connection;
   readonly store: FailedStore;
-}
-
-/** The store for a connection's failed jobs: its own, or that of the connection that `failed` names. */
-export function failedStoreOf(connection: Connection, sources: Application): FailedStore | undefined {
-  return connection.failed ?? sources.driver(sources.failedConnection).failed;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** `size`, `clear`, `pause`, `resume` and `limit`: how many jobs queues hold, and whether and how many of them workers may take. */
+import { failedStoreOf } from '../../connections/application';
 import { nearest, oneLine } from '../../base/text';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import { defineCommand } from '../command';
@@ -21,7 +22,7 @@ export const size = defineCommand({
     const { manager, connection, driver, queues } = await openNamed(call);
     const sizeOf = async (queue: string) => {
       const { ready, delayed, reserved } = await connection.counts(queue);
-      const failed = (await (manager.failed.storeFor(driver) ?? driver.buried)?.count(queue)) ?? 0;
+      const failed = (await (failedStoreOf(driver, manager) ?? driver.buried)?.count(queue)) ?? 0;
       return { queue, ready, delayed, reserved, failed };
     };
     // Counts first: if the store is unreachable, the error should say that nothing was counted.

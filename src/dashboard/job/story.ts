@@ -1,4 +1,5 @@
 /** Everything known about one job: what its store has, what is kept of its attempts and its end, and who runs it. */
+import { failedStoreOf } from '../../connections/application';
 import type { QueueManager } from '../../application/queue-manager';
 import { redact } from '../../base/redact';
 import type { Connection } from '../../connections/contract';
@@ -90,7 +91,7 @@ const isThis = (failure: ShownFailure, { queue, failedAt }: FoundJob): boolean =
 
 /** Failures from all connections that keep theirs in this store, newest first. */
 async function failuresOf(manager: QueueManager, driver: Connection, id: string): Promise<readonly ShownFailure[]> {
-  const entries = (await manager.failed.storeFor(driver)?.find(id)) ?? [];
+  const entries = (await failedStoreOf(driver, manager)?.find(id)) ?? [];
   return entries
     .toSorted((a, b) => b.failedAt - a.failedAt)
     .map((entry) => ({ ...listedFailure(manager, entry), exception: redact(entry.exception) }));

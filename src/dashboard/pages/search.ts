@@ -1,4 +1,5 @@
 /** Finds a job by its id, other things by their names, and jobs by a text, a limited number with each request. */
+import { failedStoreOf } from '../../connections/application';
 import type { Milliseconds } from '../../base/clock';
 import { isStoreAway } from '../../connections/errors';
 import type { Batch } from '../../dispatch/batch/batch';
@@ -119,7 +120,7 @@ function noteList(notes: readonly string[]): Html | undefined {
 function unshown({ manager }: PageContext, seen: readonly Snapshot[]): readonly string[] {
   return seen.flatMap(({ connection, otherQueues, queues }) => {
     const driver = manager.driver(connection);
-    const isFailedShown = manager.failed.storeFor(driver) !== undefined;
+    const isFailedShown = failedStoreOf(driver, manager) !== undefined;
     const rest = isFailedShown ? 'only failed ones were searched' : 'none were searched';
     return [
       ...(driver.queues.peek

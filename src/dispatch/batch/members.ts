@@ -2,6 +2,7 @@
 import { chosenOf, enterGroup } from '../../job/choices';
 import type { BatchMember, ChainedJob } from '../../job/job-context';
 import type { Onward } from '../../connections/entries';
+import { definitionOfJob } from '../../job/instance';
 import { isJob } from '../../job/pending';
 import type { JobInstance, JobRegistry } from '../../job/registry';
 import { invalidBatch } from '../../job/errors';
@@ -119,7 +120,7 @@ export class Members {
   }
 
   #nameOf(job: object): string {
-    return this.#manager.encoder.definitionOf(job).name;
+    return definitionOfJob(job, this.#manager.registry).name;
   }
 
   #check(job: unknown): asserts job is JobInstance {

@@ -17,9 +17,9 @@ import type { Onward } from '../../connections/entries';
 import type { Seconds } from '../../base/clock';
 import { pagesOf } from '../../base/collections';
 import { inject } from '../../container/scope';
-import { chainedLink, readChain } from '../../payload/chain';
+import { CARRIER, chainedLink, readChain } from '../../payload/chain';
 import type { EncodedJob } from '../job-encoder';
-import { declareBuiltIn, OPEN_FOR, pageKey } from '../built-in';
+import { Carry, declareBuiltIn, OPEN_FOR, pageKey, Seal, SEAL } from '../built-in';
 
 /** A batch that is in its store, or will be after a commit. */
 export interface SentBatch {
@@ -116,7 +116,7 @@ function newBatchOf(manager: Application, chosen: ChosenBatch, place: BatchPlace
  * @throws any error of its jobs
  */
 export function linkOfBatch(manager: Application, chosen: ChosenBatch): StartBatch {
-  declareStartBatch();
+  declareBuiltIn(StartBatch, START_BATCH);
   const place = placeOf(manager, { ...chosen, id: uuidv7() }, chosen.queue);
   const members = new Members(manager, place);
   if (typeof chosen.source !== 'object' || !(Symbol.iterator in chosen.source))
@@ -260,6 +260,9 @@ function behind({ payload }: JobContext, { place, begins }: BatchPlan, manager: 
   return callbacks;
 }
 
-export function declareStartBatch(): void {
+/** Before the first job runs. */
+export function declareBuiltIns(): void {
+  declareBuiltIn(Carry, CARRIER);
+  declareBuiltIn(Seal, SEAL);
   declareBuiltIn(StartBatch, START_BATCH);
 }

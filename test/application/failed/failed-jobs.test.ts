@@ -1,3 +1,4 @@
+import { failedStoreOf } from '../../../src/connections/application';
 import { failedJobsOutOfReach } from '../../../src/application/failed/errors';
 import type { FailedFilter } from '../../../src/application/failed/failed-filter';
 import type { FailedEntry } from '../../../src/connections/failed-store';
@@ -373,7 +374,7 @@ describe('the failed store of a connection', () => {
     const connections = { main: { driver: 'memory' }, other: { driver: 'memory' }, none: { driver: 'null' } } as const;
     const named = watchedApplication({ default: 'main', failed: 'other', connections });
     const usual = watchedApplication({ default: 'main', connections });
-    const storeOf = ({ manager }: typeof named, name: string) => manager.failed.storeFor(manager.driver(name));
+    const storeOf = ({ manager }: typeof named, name: string) => failedStoreOf(manager.driver(name), manager);
 
     expect(storeOf(named, 'main')).toBe(named.watched('main').failed);
     expect(storeOf(named, 'none')).toBe(named.watched('other').failed);
@@ -383,7 +384,7 @@ describe('the failed store of a connection', () => {
   it('does not exist if no connection keeps failed jobs', () => {
     const { manager } = watchedApplication({ connections: { none: { driver: 'null' } } });
 
-    expect(manager.failed.storeFor(manager.driver())).toBeUndefined();
+    expect(failedStoreOf(manager.driver(), manager)).toBeUndefined();
   });
 
   it('is missed by a worker that has none, and the error names the connections it looked at', async () => {
