@@ -32,9 +32,9 @@ export const tokenUnfit = defineError('E_DASHBOARD_TOKEN', (variable: string, pr
   facts: { variable },
 }));
 
-export const formTooLarge = defineError('E_DASHBOARD_FORM_SIZE', (most: number) => ({
-  message: `A form sent to the dashboard is larger than ${most} bytes. Choose fewer jobs at once, or all that match a filter.`,
-  facts: { most },
+export const formTooLarge = defineError('E_DASHBOARD_FORM_SIZE', (most: number, of: 'bytes' | 'fields') => ({
+  message: `A form sent to the dashboard has more than ${most} ${of}. Choose fewer jobs at once, or all that match a filter.`,
+  facts: { most, of },
 }));
 
 /** Its sender has gone, or has moved on to another page. */

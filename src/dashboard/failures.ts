@@ -1,8 +1,10 @@
 /** The newest failed jobs, read in bounded steps. */
 import { type ErrorGroup, errorGroups } from '../application/failed/error-groups';
 import type { FailedJob } from '../application/failed/failed-filter';
+import { failedPage, type FailedPlaces } from '../application/failed/failed-stores';
 import type { Milliseconds } from '../base/clock';
 import { redact } from '../base/redact';
+import { listIn } from './addresses';
 import { Budget } from './readings';
 import type { PageContext } from './view';
 
@@ -11,8 +13,19 @@ export const HOUR: Milliseconds = 3_600_000;
 /** How long the look of the first page stays fresh: it may read megabytes, and the page is updated every few seconds. */
 const FRESH: Milliseconds = 10_000;
 
+/** Where a look begins. */
+export interface FailedStart {
+  /** How many jobs come before it. */
+  readonly seen: number;
+  readonly places: FailedPlaces;
+}
+
+const NEWEST: FailedStart = { seen: 0, places: new Map() };
+
 export interface FailedLook {
   readonly jobs: readonly FailedJob[];
+  /** For each of them, where the list goes on behind it. */
+  readonly places: readonly FailedPlaces[];
   /** Whether there are more jobs after the last one. */
   readonly isCut: boolean;
   /** How many there are in total. Undefined if some stores could not be reached. */
@@ -21,35 +34,51 @@ export interface FailedLook {
   readonly away: readonly string[];
 }
 
-/** @param from the position of the first job, 0 for the newest @param fresh how long the look may be reused */
+/** @param fresh how long the look may be reused */
 export function lookAtFailed(
   { manager, lookout }: PageContext,
   queue?: string,
-  from = 0,
+  from = NEWEST,
   fresh?: Milliseconds,
 ): Promise<FailedLook> {
   const look = async (): Promise<FailedLook> => {
     const away = new Map<string, string>();
-    const unreachable = (connection: string, error: Error): void =>
-      void away.set(connection, `The failed jobs of ${connection} are missing here: ${redact(error.message)}`);
     // Concurrently, so that an unreachable store is waited for only once.
     const counting = totalOf(manager, queue);
     const jobs: FailedJob[] = [];
+    const places: FailedPlaces[] = [];
     const budget = new Budget(MOST_AT_ONCE);
     let isEnd = false;
     for (let limit = budget.next; !isEnd && limit > 0; limit = budget.next) {
-      const page = await manager.failed.list({ queue, offset: from + jobs.length, limit, unreachable });
-      jobs.push(...page);
+      const page = await failedPage(manager, { queue, limit, after: places.at(-1) ?? from.places });
+      for (const { connection, error } of page.away)
+        away.set(connection, `The failed jobs of ${connection} are missing here: ${redact(error.message)}`);
+      for (const one of page.jobs) {
+        jobs.push(one.job);
+        places.push(one.places);
+        budget.spend(one.job.payload.length + one.job.exception.length);
+      }
       // A store may omit jobs that disappear while it is read, so only an empty page is the end. An unreachable store is not
       // asked again.
-      isEnd = page.length === 0 || (page.length < limit && away.size > 0);
-      for (const { payload, exception } of page) budget.spend(payload.length + exception.length);
+      isEnd = page.jobs.length === 0 || (page.jobs.length < limit && away.size > 0);
     }
     const total = await counting;
-    const isCut = !isEnd && from + jobs.length < (total ?? Infinity);
-    return { jobs, isCut, total, away: [...away.values()] };
+    const isCut = !isEnd && from.seen + jobs.length < (total ?? Infinity);
+    return { jobs, places, isCut, total, away: [...away.values()] };
   };
-  return lookout.see(`failed ${from} ${queue ?? ''}`, look, fresh);
+  return lookout.see(JSON.stringify(['failed', startText(from), queue]), look, fresh);
+}
+
+/** A start as the field of an address. */
+export const startText = ({ seen, places }: FailedStart): string => JSON.stringify([seen, ...places]);
+
+/** Anybody can write an address: whatever is no start means the newest. */
+export function startIn(text: string | null): FailedStart {
+  const [seen, ...places] = listIn(text ?? '');
+  const isPlace = (one: unknown): one is [string, string] =>
+    Array.isArray(one) && one.length === 2 && one.every((part) => typeof part === 'string');
+  if (!Number.isSafeInteger(seen) || Number(seen) <= 0 || !places.every(isPlace)) return NEWEST;
+  return { seen: Number(seen), places: new Map(places) };
 }
 
 export interface RecentFailures extends Pick<FailedLook, 'isCut' | 'away'> {
@@ -59,7 +88,7 @@ export interface RecentFailures extends Pick<FailedLook, 'isCut' | 'away'> {
 }
 
 export async function recentFailures(context: PageContext): Promise<RecentFailures> {
-  const { jobs, isCut, away } = await lookAtFailed(context, undefined, 0, FRESH);
+  const { jobs, isCut, away } = await lookAtFailed(context, undefined, NEWEST, FRESH);
   const recent = jobs.filter(({ failedAt }) => failedAt.getTime() >= context.now - HOUR);
   return { count: recent.length, isCut: isCut && recent.length === jobs.length, groups: errorGroups(recent), away };
 }

@@ -107,7 +107,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_DASHBOARD_TOKEN: ['ONQUEUE_DASHBOARD_TOKEN', 'is not set'],
   E_DASHBOARD_FORM: [],
   E_DASHBOARD_FORM_CUT: [],
-  E_DASHBOARD_FORM_SIZE: [1_048_576],
+  E_DASHBOARD_FORM_SIZE: [1_048_576, 'bytes'],
   E_DASHBOARD_QUERY: ['queue'],
   E_DASHBOARD_FIELD: ['queue'],
   E_DASHBOARD_CONFIRM: ['forget-failed', 'Forget these failed jobs?'],

@@ -112,8 +112,12 @@ it('programs get a status and a code for errors', async () => {
   });
   expect(await act('pause-queue', { queue: 'x'.repeat(1024 * 1024) })).toMatchObject({
     status: 413,
-    body: errorOf('E_DASHBOARD_FORM_SIZE', 'larger than'),
+    body: errorOf('E_DASHBOARD_FORM_SIZE', 'more than 1048576 bytes'),
   });
+  const ticked = new URLSearchParams(
+    Array.from({ length: 1001 }, (): [string, string] => ['job', '["memory","mail","1"]']),
+  );
+  expect((await panel.post('forget-failed', ticked, ASKS_FOR_JSON)).status).toBe(413);
   expect(await askedOf(lookers)).toEqual({ status: 403, body: errorOf('E_DASHBOARD_ANSWER', 'You may look') });
   expect(await askedOf(nobodys)).toEqual({ status: 403, body: errorOf('E_DASHBOARD_ANSWER', 'may not see') });
   const { status, text } = await panel.get('failed?olderThan=soon', { accept: 'application/json' });

@@ -3,7 +3,14 @@ import { failedStoreOf, type Application } from '../../connections/application';
 import { createHash } from 'node:crypto';
 import { toError } from '../../base/exception-text';
 import type { Buried, Connection } from '../../connections/contract';
-import type { FailedEntry, FailedSearch, FailedStore } from '../../connections/failed-store';
+import {
+  withoutPlace,
+  type FailedEntry,
+  type FailedSearch,
+  type FailedStore,
+  type ListedEntry,
+} from '../../connections/failed-store';
+import { failedJobOf, type FailedJob } from './failed-filter';
 import { noFailedStore, type Unreachable } from './errors';
 import { Recent } from '../../base/collections';
 
@@ -57,6 +64,48 @@ export function sharesStores(sources: Application): boolean {
     .filter((connection) => connection.failover === undefined && connection.failed)
     .map((connection) => addressOf(connection));
   return new Set(addresses).size < addresses.length;
+}
+
+/** Where a list of the failed jobs of all connections goes on: behind the entry with this place in the store of each. */
+export type FailedPlaces = ReadonlyMap<string, string>;
+
+export interface PlacedJob {
+  readonly job: FailedJob;
+  /** Where the list goes on behind it. */
+  readonly places: FailedPlaces;
+}
+
+/**
+ * Some failed jobs, newest first, of all connections that can be reached. However deep they are, no store reads more than these.
+ *
+ * @throws the first connection's error, if none could be reached
+ */
+export async function failedPage(
+  sources: Application,
+  { queue, limit, after }: { readonly queue: string | undefined; readonly limit: number; readonly after: FailedPlaces },
+): Promise<{ readonly jobs: readonly PlacedJob[]; readonly away: readonly Unreachable[] }> {
+  const lists: { readonly open: OpenStore; readonly entries: ListedEntry[] }[] = [];
+  const away = await visitStores(sources, async (open) => {
+    lists.push({
+      open,
+      entries: [...(await open.store.list({ queue, limit, after: after.get(open.connection.name) }))],
+    });
+  });
+  const jobs: PlacedJob[] = [];
+  const known = new KnownJobs();
+  for (let places = after; ;) {
+    // Each store keeps its own order, which is not always that of the moments.
+    const [first] = lists
+      .filter(({ entries }) => entries.length > 0)
+      .toSorted((one, other) => other.entries[0]!.failedAt - one.entries[0]!.failedAt);
+    if (first === undefined) return { jobs, away };
+    const entry = first.entries[0]!;
+    const isNew = known.isNew({ open: first.open, entry });
+    if (isNew && jobs.length === limit) return { jobs, away };
+    first.entries.shift();
+    places = new Map([...places, [first.open.connection.name, entry.place]]);
+    jobs.push({ job: isNew ? failedJobOf(withoutPlace(entry)) : jobs.pop()!.job, places });
+  }
 }
 
 /** An entry with its store. */

@@ -5,7 +5,7 @@ import { redact } from '../../base/redact';
 import { isStoreAway } from '../../connections/errors';
 import { isOwnAddress, ownAddress } from '../addresses';
 import { barePage } from '../document';
-import { unconfirmed } from '../errors';
+import { formTooLarge, unconfirmed } from '../errors';
 import { html, type Html } from '../html';
 import { type Answer, htmlAnswer, jsonAnswer, plainAnswer, redirect } from '../http/answer';
 import { cookieAttributes, cookiesNamed, type DashboardRequest, isProgram } from '../http/request';
@@ -17,7 +17,10 @@ import { QUEUE_ACTIONS } from './queue-actions';
 
 export const ACTIONS: Readonly<Record<string, Action>> = { ...JOB_ACTIONS, ...BATCH_ACTIONS, ...QUEUE_ACTIONS };
 
-/** Carries out an action, after asking if necessary, and logs who did it. */
+/** A page has a hundred boxes to tick. Each ticked job is looked for by itself, and is a field of the page that asks. */
+const MOST_FIELDS = 1000;
+
+/** Carries out an action, after asking if necessary, and logs who did it. @throws E_DASHBOARD_FORM_SIZE */
 export async function carryOut(
   name: string,
   action: Action,
@@ -25,6 +28,7 @@ export async function carryOut(
   context: ActionContext,
 ): Promise<Answer> {
   const form = await request.form();
+  if (form.size > MOST_FIELDS) throw formTooLarge(MOST_FIELDS, 'fields');
   const back = ownAddress(form.get('back'));
   try {
     const question = form.get('confirmed') === 'yes' ? undefined : await action.ask?.(form, context);

@@ -42,7 +42,7 @@ export async function readForm(incoming: AsyncIterable<Uint8Array>, most = LARGE
   } catch {
     throw formCut();
   }
-  if (size > most) throw formTooLarge(most);
+  if (size > most) throw formTooLarge(most, 'bytes');
   return new URLSearchParams(Buffer.concat(parts).toString());
 }
 

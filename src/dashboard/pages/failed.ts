@@ -2,7 +2,7 @@
 import { type FailedFilter, type FailedJob, matching } from '../../application/failed/failed-filter';
 import { address } from '../addresses';
 import { type ErrorGroup, errorGroups } from '../../application/failed/error-groups';
-import { type FailedLook, lookAtFailed } from '../failures';
+import { type FailedLook, type FailedStart, lookAtFailed, startIn, startText } from '../failures';
 import { html, type Html } from '../html';
 import { failureTable } from '../parts/failure-table';
 import { filterForm } from '../parts/filter';
@@ -19,21 +19,19 @@ const MOST_GROUPS = 30;
 
 interface Found {
   readonly choice: FailedChoice;
-  /** The position of the newest job that was examined. */
-  readonly from: number;
+  readonly from: FailedStart;
   readonly look: FailedLook;
-  /** The jobs that match, with the position of each. */
-  readonly fitting: readonly { readonly job: FailedJob; readonly place: number }[];
+  /** The jobs that match, with the position of each in the look. */
+  readonly fitting: readonly { readonly job: FailedJob; readonly at: number }[];
 }
 
 export const failed: Page = async (context) => {
   const { query } = context;
   const choice = choiceIn(query);
-  const given = Number(query.get('from') ?? 0);
-  const from = Number.isSafeInteger(given) && given > 0 ? given : 0;
+  const from = startIn(query.get('from'));
   const look = await lookAtFailed(context, choice.queue, from);
   const fits = matching(filterOf(choice) ?? {}, context.now);
-  const fitting = look.jobs.flatMap((job, place) => (fits(job) ? { job, place: from + place } : []));
+  const fitting = look.jobs.flatMap((job, at) => (fits(job) ? { job, at } : []));
   const found = { choice, from, look, fitting };
   const groups = errorGroups(fitting.map(({ job }) => job));
   const [only] = choice.group !== undefined && groups.length === 1 ? groups : [];
@@ -85,7 +83,7 @@ function choiceForm(choice: FailedChoice): Html {
 /** @param only all about the group, if there is one */
 function groupList(groups: readonly ErrorGroup[], found: Found, context: PageContext, only?: Html): Html {
   const { choice, look, from } = found;
-  const first = from > 0 ? address('failed', choice) : undefined;
+  const first = from.seen > 0 ? address('failed', choice) : undefined;
   if (groups.length === 0)
     return html`${troubles(look.away)}<p class="empty">${nothing(found)}</p>${pageLinks(first, further(found), 'Search further')}`;
   const which = Object.keys(choice).length > 0 ? ' all that match' : ' all';
@@ -106,22 +104,28 @@ function sumOf({ look, fitting, choice }: Found): Html {
 }
 
 function nothing({ choice, look, from }: Found): string {
-  if (look.jobs.length === 0 && from > 0) return 'There are no more.';
+  if (look.jobs.length === 0 && from.seen > 0) return 'There are no more.';
   if (look.jobs.length === 0 && Object.keys(choice).length === 0)
     return 'No job has failed. Jobs that run out of tries are kept here until they are retried or forgotten.';
   return look.isCut ? `None of the ${numberText(look.jobs.length)} searched jobs matches.` : 'No failed job matches.';
 }
 
-function further({ choice, look, from }: Found): string | undefined {
-  return look.isCut ? address('failed', { ...choice, from: from + look.jobs.length }) : undefined;
+function further(found: Found): string | undefined {
+  return found.look.isCut ? addressBehind(found, found.look.jobs.length) : undefined;
+}
+
+/** @param count how many jobs of the look come before that page */
+function addressBehind({ choice, look, from }: Found, count: number): string {
+  const start = { seen: from.seen + count, places: look.places[count - 1] ?? from.places };
+  return address('failed', { ...choice, from: startText(start) });
 }
 
 function jobList(found: Found, context: PageContext): Html {
   const { choice, fitting, from } = found;
   const ticked = ticks('failed', context);
   const rest = fitting[PAGE];
-  const next = rest === undefined ? further(found) : address('failed', { ...choice, from: rest.place });
-  const first = from > 0 ? address('failed', choice) : undefined;
+  const next = rest === undefined ? further(found) : addressBehind(found, rest.at);
+  const first = from.seen > 0 ? address('failed', choice) : undefined;
   const shown = table({
     caption: 'Failed jobs, newest first',
     isCaptionUnseen: true,
