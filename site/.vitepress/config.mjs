@@ -59,7 +59,7 @@ function withoutOutsideLinks(markdown) {
 
 /** Decisions are for contributors: in the search they would come before what a user looks for. */
 const textForSearch = (source, env, markdown) =>
-  env.relativePath.startsWith('decisions/') ? '' : markdown.renderAsync(source, env);
+  env.relativePath.startsWith('decisions/') ? '' : markdown.render(source, env);
 
 const icon =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#3451b2"/><path d="M4 5h8M4 8h8M4 11h5" stroke="#fff" stroke-width="1.6"/></svg>';

@@ -42,6 +42,17 @@ describe('the links of the documentation', () => {
     expect(inside.filter((link) => leadsNowhere(page, link))).toEqual([]);
   });
 
+  it('lead to no page beside docs, which the site does not have', () => {
+    const beside = filesIn('docs', '.md').flatMap((page) =>
+      [...read(page).matchAll(/\]\(([^)\s#]+\.md)/g)]
+        .map(([, link = '']) => join(dirname(page), link))
+        .filter((target) => !target.startsWith('docs/') && dirname(target) === '.')
+        .map((target) => `${page}: ${target}`),
+    );
+
+    expect(beside).toEqual([]);
+  });
+
   it('stand in no heading twice, because only the first could be reached', () => {
     const twice = pages
       .filter((page) => page !== 'CHANGELOG.md')
