@@ -112,7 +112,7 @@ export const managerClosed = defineError('E_MANAGER_CLOSED', () => ({
 /** A driver of the user's has members or flags of an older version. */
 export const olderDriver = defineError('E_OLDER_DRIVER', (name: string, driver: string, member: string) => ({
   message:
-    `The connection '${name}' of the driver '${driver}' is made for an older Onqueue: it has '${member}', which has a different ` +
+    `The connection '${name}' of the driver '${driver}' was made for an older version of Onqueue: it has '${member}', which has a different ` +
     'place or form now. docs/own-driver.md shows the change, under "From an older driver".',
   facts: { name, driver, member },
 }));

@@ -244,13 +244,13 @@ export const invalidProgress = defineError('E_INVALID_PROGRESS', (job: string, v
 
 /** The job logged something that is no text. */
 export const invalidLogLine = defineError('E_INVALID_LOG_LINE', (job: string, value: unknown) => ({
-  message: `${job} logs ${valueText(value)}, which is no text. Give a line: this.job.log('fetched 3 pages').`,
+  message: `${job} logs ${valueText(value)}, which is not text. Give a line: this.job.log('fetched 3 pages').`,
   facts: { job },
 }));
 
 /** A step or a cursor was used by a job whose class does not keep them. */
 export const noCheckpoints = defineError('E_NO_CHECKPOINTS', (job: string, call: string) => ({
-  message: `${call} of ${job}: its class keeps no steps and no cursors. Say checkpoints: true in @Job().`,
+  message: `${call} of ${job}: its class keeps no steps and no cursors. Set checkpoints: true in @Job().`,
   facts: { job, call },
 }));
 

@@ -12,7 +12,7 @@ export const invalidSchedule = defineError('E_INVALID_SCHEDULE', invalidValue);
 export const scheduleDeclared = defineError('E_SCHEDULE_DECLARED', (name: string, call: string, origin?: string) => ({
   message:
     origin === undefined
-      ? `The schedule '${name}' is complete: ${call}() came too late. Say all of it in one statement: ` +
+      ? `The schedule '${name}' is complete: ${call}() came too late. Write all of it in one statement: ` +
         "Queue.schedule(() => new Prune()).daily().at('03:00')."
       : `The schedule '${name}' is declared by ${origin}, and ${call}() changes only stored ones. Change the declaration, or ` +
         'give the stored one another name.',
