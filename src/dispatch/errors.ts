@@ -296,8 +296,8 @@ export const batchElsewhere = defineError('E_BATCH_ELSEWHERE', (job: string, pla
 /** The rest of a batch that is a link of a chain cannot be sent any more. */
 export const batchForgotten = defineError('E_BATCH_FORGOTTEN', (batch: string, connection: string) => ({
   message:
-    `Not all jobs of the batch ${batch} on connection '${connection}' were sent: its worker died, and which of them are in was ` +
-    'kept for a week only. Look for those that are missing, and dispatch them and what follows the batch again.',
+    `Not all jobs of the batch ${batch} on connection '${connection}' were sent: its worker died, and which of them were sent was ` +
+    'remembered for only a week. Look for those that are missing, and dispatch them and what follows the batch again.',
   facts: { batch, connection },
 }));
 
