@@ -4,6 +4,7 @@ import { errorMessage, errorRecord, toError } from '../base/exception-text';
 import { OnqueueError } from '../base/onqueue-error';
 import { redact } from '../base/redact';
 import { isStoreAway } from '../connections/errors';
+import { inHaste } from '../connections/kit/haste';
 import { type Access, isAnswer, type Viewer } from './access/access';
 import { ACTIONS, carryOut, takeNotice } from './actions/actions';
 import { address, nameIn } from './addresses';
@@ -152,7 +153,7 @@ function troublePage(answer: Answer, { code, message }: NonNullable<Answer['trou
 /** The page; or what is wrong, if its store cannot be reached. */
 async function shown(page: Page, context: PageContext): Promise<View> {
   try {
-    return await page(context);
+    return await inHaste(() => page(context));
   } catch (error) {
     if (!(error instanceof OnqueueError)) throw error;
     const [told, isAway] = [redact(error.message), isStoreAway(error)];

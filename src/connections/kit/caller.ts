@@ -7,6 +7,7 @@ import { pauseAfter, sleep, endOfTurn, type Milliseconds, type Seconds, type Clo
 import { wordsOf } from '../../base/foreign-error';
 import type { ConnectorContext } from '../driver';
 import { QueueUnavailableError, type Unavailability } from '../errors';
+import { isConnectionRefused, isInHaste, unlessRefused } from './haste';
 
 export interface CallerSettings
   extends Pick<ConnectorContext, 'name' | 'clock' | 'deadline'>, Partial<Pick<ConnectorContext, 'origin'>> {
@@ -87,6 +88,11 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
 
   protected abstract explain(failure: CallFailure, purpose: Wanted): Error;
 
+  /** Why a client that connects by itself has no connection. */
+  protected get unconnected(): unknown {
+    return undefined;
+  }
+
   /** Whether to continue despite the failure, with a new deadline if this one has passed. */
   protected asksOn(_failure: CallFailure, _error: Error, _purpose: Wanted): boolean {
     return false;
@@ -104,17 +110,20 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
     const patience = waits * 1000 + (repeatable ? deadline / ATTEMPTS_IN_SILENCE : deadline);
     let uncertain = false;
     let told: unknown;
+    const hasty = isInHaste();
     this.#underWay.begin();
     try {
       for (let count = 0; ; count += 1) {
         try {
-          return await attempt(Math.min(patience, until - clock.monotonic()));
+          const answer = attempt(Math.min(patience, until - clock.monotonic()));
+          return await (hasty ? unlessRefused(clock, answer, () => this.unconnected) : answer);
         } catch (error) {
           const isSilent = error instanceof Silence;
           if (!isSilent) told = error;
           const verdict = this.verdictOn(error, purpose);
           uncertain ||= verdict === 'lost';
-          const again = verdict === 'passing' || (verdict === 'lost' && repeatable);
+          const again =
+            (verdict === 'passing' || (verdict === 'lost' && repeatable)) && !(hasty && isConnectionRefused(error));
           const endsWithin = (pause: Milliseconds): boolean =>
             clock.monotonic() + pause + this.#shortestAttempt + waits * 1000 >= until;
           const giveUp = (pause: Milliseconds): void => {

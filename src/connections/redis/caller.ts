@@ -212,6 +212,10 @@ export class RedisCaller extends StoreCaller<Asked> {
     logger.error({ queue: subject, ...error.facts, code: error.code }, error.message);
   }
 
+  protected override get unconnected(): unknown {
+    return this.#link.failure;
+  }
+
   protected verdictOn(error: unknown, { call, ends = 0, apart }: Asked): Verdict {
     if (call === undefined || ends === MOST_ENDS) return 'final';
     if (ends > 0) return 'lost';
