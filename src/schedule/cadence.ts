@@ -1,4 +1,5 @@
 /** When a schedule is due, at the times of a cron text in a time zone or at multiples of a span since 1970, and what happens to late and overlapping occurrences. */
+import { spanText } from '../base/span';
 import { isName, NAME_RULE, nearest } from '../base/text';
 import { Cron } from 'croner';
 import type { Milliseconds, Seconds } from '../base/clock';
@@ -7,11 +8,18 @@ import { membersOf, type Kind, type Place } from '../job/option-kinds';
 import type { MissedPolicy, OverlapPolicy, ScheduleOptions } from '../job/options';
 
 export interface Cadence {
-  /** For display, and to compare cadences: `0 3 * * * (Europe/Amsterdam)`, `every 900 s`. */
+  /** To keep and to compare cadences: `0 3 * * * (Europe/Amsterdam)`, `every 900 s`. */
   readonly text: string;
   readonly zone: Zone;
   /** The first occurrence after a moment. Undefined if there is none any more. */
   next(after: Milliseconds): Milliseconds | undefined;
+}
+
+/** For display: `every 15 min`. A span that two units cannot tell exactly stays in seconds. */
+export function cadenceText(text: string): string {
+  const seconds = Number(/^every (\d+) s$/.exec(text)?.[1] ?? 0);
+  const isExact = seconds % (seconds < 3600 ? 1 : seconds < 86_400 ? 60 : 3600) === 0;
+  return seconds > 0 && isExact ? `every ${spanText(seconds * 1000)}` : text;
 }
 
 export interface Timing {

@@ -10,7 +10,7 @@ import type { JobDefinition, JobInstance, JobRegistry } from '../job/registry';
 import { findJob } from '../operations/found-job';
 import type { Application, OperationsConnection } from '../connections/application';
 import { listWorkers } from '../operations/worker-record';
-import { CronCadence, timing, type Missed } from './cadence';
+import { cadenceText, CronCadence, timing, type Missed } from './cadence';
 import { invalidSchedule, scheduleDeclared, unknownSchedule } from './errors';
 import { Keeper, keptIn, storesOf } from './keeper';
 import {
@@ -64,7 +64,7 @@ interface HoldingJob {
 export interface DeclaredSchedule {
   /** The name of the job that it sends. */
   readonly job: string;
-  /** `0 3 * * * (Europe/Amsterdam)`, `every 900 s`. */
+  /** `0 3 * * * (Europe/Amsterdam)`, `every 15 min`. */
   readonly cadence: string;
   readonly timezone: string;
   readonly missed: Missed;
@@ -404,7 +404,7 @@ function unknownAmong(name: string, placed: ReadonlyMap<string, Placed>): never 
 
 function declarationOf({ parts }: Schedule): DeclaredSchedule {
   const { job, cadence, missed, overlap, origin } = parts;
-  return { job, cadence: cadence.text, timezone: cadence.zone.name, missed, overlap, origin };
+  return { job, cadence: cadenceText(cadence.text), timezone: cadence.zone.name, missed, overlap, origin };
 }
 
 /** They outlive a manager, as job classes do, because a module that declares some is evaluated only once. */

@@ -106,7 +106,7 @@ export class FakeManager extends QueueManager {
 
 // The fake calls no connector. It only lists them, because an unknown driver would be a mistake.
 function connectorsFor(configuration: Configuration | undefined): Connectors {
-  const used = Object.values(configuration?.connections ?? {}).map(({ driver }) => driver);
+  const used = Object.values(configuration?.connections ?? {}).flatMap((config) => config?.driver ?? []);
   const own = Object.fromEntries(used.map((driver) => [driver, builtInConnectors.memory]));
   return { ...own, ...builtInConnectors };
 }

@@ -55,6 +55,19 @@ describe('a schedule declared with calls', () => {
     expect(first((one) => one.timezone('America/New_York').daily().at('03:00'))).toBe('2027-01-01T08:00');
   });
 
+  test('is told in units that people use, as far as they are exact', async () => {
+    for (const [span, told] of [
+      ['15m', 'every 15 min'],
+      ['36h', 'every 1 d 12 h'],
+      ['90s', 'every 1 min 30 s'],
+      ['3661s', 'every 3661 s'],
+    ] as const) {
+      application = testApplication();
+      schedule().every(span);
+      expect((await application.manager.schedules.list())[0]?.declared?.cadence).toBe(told);
+    }
+  });
+
   test('has the name of its job unless it is given another', () => {
     schedule().daily();
     schedule(() => new Prune('1d'))

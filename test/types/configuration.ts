@@ -34,6 +34,14 @@ defineConfig({ default: 'man', connections });
 // @ts-expect-error -- nor of this one
 Queue.configure({ default: 'main', failed: 'archives', connections });
 
+// A connection that is only there in some environments.
+const redis = { driver: 'redis' } as const;
+export const sometimes = defineConfig({
+  default: 'redis',
+  connections: { redis, ...(process.env['LOCAL'] ? { local: { driver: 'memory' } as const } : {}) },
+});
+Queue.configure(sometimes);
+
 // --- Types that a program may name for its own variables ---
 
 export const beanstalkd: BeanstalkdConfig = { driver: 'beanstalkd', url: 'beanstalk://127.0.0.1:11300' } as const;

@@ -189,9 +189,12 @@ function jobProblem(job: unknown, registry: JobRegistry): string | undefined {
   return `class ${job.name} has neither @Job() nor @Handles() nor @Middleware(); add one above it`;
 }
 
-function connectionsOf(configuration: unknown): Given {
+/** Without those that are undefined: `local: isLocal ? { driver: 'memory' } : undefined`. */
+export function connectionsOf(configuration: unknown): Given {
   const connections = isRecord(configuration) ? configuration['connections'] : undefined;
-  return isRecord(connections) ? connections : {};
+  return Object.fromEntries(
+    Object.entries(isRecord(connections) ? connections : {}).filter(([, config]) => config !== undefined),
+  );
 }
 
 function guess(word: string, known: readonly string[]): string | undefined {

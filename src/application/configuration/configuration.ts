@@ -30,7 +30,7 @@ export interface Configuration<
   Operations extends string = Name,
 > {
   /** Connections by name. Default: Redis at `REDIS_URL` if that is set, otherwise a SQLite file in the project's folder. */
-  readonly connections?: { readonly [K in Name]: ConnectionConfig } | undefined;
+  readonly connections?: { readonly [K in Name]?: ConnectionConfig } | undefined;
   /**
    * The connection that is used if none is named; may come from the environment. Default: the only connection; required if there
    * are several.

@@ -4,7 +4,7 @@ import { types, isDeepStrictEqual } from 'node:util';
 import { learnSecrets } from '../../base/redact';
 import type { Logger } from '../../base/logger';
 import { inRootContext, type ConnectionSettings } from '../../connections/application';
-import { checkConfiguration, type KnownParts } from './check-configuration';
+import { checkConfiguration, connectionsOf, type KnownParts } from './check-configuration';
 import { findConfigFile, loadConfiguration, projectFolder, staleRemark } from './config-file';
 import { STORE_KEYS, type Configuration } from './configuration';
 import { driverNamed, type ConnectionConfig, type Size, type StoreConfig } from '../../connections/driver';
@@ -153,7 +153,8 @@ function loadedConfiguration(sources: ConfigurationSources, found: FoundConfigur
   learnSecrets({ secret: isRecord(keys) ? Object.values(keys) : [] });
   const warnings = checked(found.configuration, source, sources);
   const configuration = found.configuration as Configuration;
-  const { connections = {}, logger = sources.logger } = configuration;
+  const { logger = sources.logger } = configuration;
+  const connections = connectionsOf(configuration) as ImplicitStore['connections'];
   const isNamed = Object.keys(connections).length > 0;
   const store: ImplicitStore = isNamed ? { connections, source } : implicitStore(root, sources.variables);
   learnSecrets(store.connections);
@@ -179,7 +180,7 @@ function checked(configuration: unknown, source: string, known: KnownParts): rea
 
 /** The store of a program that configured none: Redis if the environment names one, otherwise a SQLite file. */
 export interface ImplicitStore {
-  readonly connections: NonNullable<Configuration['connections']>;
+  readonly connections: Readonly<Record<string, ConnectionConfig>>;
   /** For people: where it came from. */
   readonly source: string;
   /** A clause that says where an address came from that no file contains. */

@@ -5,6 +5,7 @@ import { oneLine } from '../../base/text';
 import { shortSpanText } from '../../base/span';
 import { momentIn } from '../../job/duration';
 import { count } from '../../job/option-kinds';
+import { cadenceText } from '../../schedule/cadence';
 import type { ScheduleListing } from '../../schedule/schedules';
 import { defineCommand, type Call } from '../command';
 import { HOW_TO_REGISTER, invalidOption } from '../errors';
@@ -63,7 +64,7 @@ function rowOf(listing: ScheduleListing, now: Milliseconds): Cell[] {
   const { name, spec, declared, next, last } = listing;
   return [
     declared?.origin === 'stored' ? `${name} (stored)` : name,
-    declared?.cadence ?? spec,
+    declared?.cadence ?? cadenceText(spec),
     next === undefined ? '–' : `in ${shortSpanText(Math.max(next.getTime() - now, 0))}`,
     last === undefined ? 'never yet' : agoText(last, now),
     { text: stateText(listing, now), tone: toneOf(listing) },
@@ -195,8 +196,9 @@ export const scheduleTest = defineCommand({
     const { cadence } = (await schedules.named(schedule)).parts;
     const shown = occurrences.map(({ at, wall, isClockChange }) => ({ at, wall, clockChange: isClockChange }));
     const zone = cadence.zone.name;
-    output.result({ schedule, cadence: cadence.text, timezone: zone, occurrences: shown });
-    output.line(`${schedule}: ${cadence.text}`);
+    const told = cadenceText(cadence.text);
+    output.result({ schedule, cadence: told, timezone: zone, occurrences: shown });
+    output.line(`${schedule}: ${told}`);
     const headings = zone === 'UTC' ? ['in UTC'] : [`in ${zone}`, 'in UTC', ''];
     const rows = shown.map(({ at, wall, clockChange }) =>
       zone === 'UTC' ? [momentText(at)] : [wall, momentText(at), clockChange ? 'clocks change' : ''],

@@ -50,6 +50,8 @@ import { silentLogger } from '../../base/logger';
 
 /** Most queues that are pushed to at one time. A queue that returns after this many others starts a new record. */
 const MOST_LANES = 1000;
+/** Calls that read one page of jobs: each copies 1 MiB, during which Redis serves nobody else. */
+const MOST_LOOKS = 8;
 
 const DEFAULT_PREFIX = 'queues:';
 
@@ -237,22 +239,30 @@ export class RedisConnection extends StoreConnection implements Connection {
   }
 
   /**
-   * Returns up to `limit` jobs, in calls of 100 jobs or 1 MiB. A job's place is the number of jobs up to and including it; after
+   * Returns up to `limit` jobs, in a few calls of 100 jobs or 1 MiB: fewer if they are large. A job's place is the number of jobs up to and including it; after
    * `h`, if its lane holds it: such jobs come behind the ready ones.
    */
   async #peek(queue: string, state: WaitingState, limit: number, after = '0'): Promise<readonly PeekedJob[]> {
     const jobs: PeekedJob[] = [];
     const isHeld = after.startsWith(HELD);
-    if (!isHeld) await this.#look(jobs, queue, state, limit, Number(after));
-    if (state === 'ready') await this.#look(jobs, queue, 'held', limit, isHeld ? Number(after.slice(1)) : 0);
+    const isEnd = isHeld || (await this.#look(jobs, queue, state, limit, Number(after)));
+    if (state === 'ready' && isEnd) await this.#look(jobs, queue, 'held', limit, isHeld ? Number(after.slice(1)) : 0);
     return jobs;
   }
 
-  async #look(jobs: PeekedJob[], queue: string, state: WaitingState | 'held', limit: number, start: number) {
+  /** Whether there are no more behind them. */
+  async #look(
+    jobs: PeekedJob[],
+    queue: string,
+    state: WaitingState | 'held',
+    limit: number,
+    start: number,
+  ): Promise<boolean> {
     const { caller, keys } = this.#store;
     const { [state]: key, ready } = keys.queue(queue);
     const consequence = 'the jobs were not read';
-    for (let from = start; from >= 0 && jobs.length < limit;) {
+    let from = start;
+    for (let calls = 0; from >= 0 && jobs.length < limit && calls < MOST_LOOKS; calls += 1) {
       const args = [state, from, limit - jobs.length, ready];
       const [, next, payloads, scores] = (await caller.script('peek', [key], args, {
         consequence,
@@ -263,6 +273,7 @@ export class RedisConnection extends StoreConnection implements Connection {
       }
       from = next;
     }
+    return from < 0;
   }
 
   async #forget(queue: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 /** The schedules, when they come up, and whether a worker keeps them. */
 import type { Milliseconds } from '../../base/clock';
+import { cadenceText } from '../../schedule/cadence';
 import type { ComingOccurrence, ScheduleListing } from '../../schedule/schedules';
 import { html, type Html, type Shown } from '../html';
 import { actionForm, classLink } from '../parts/links';
@@ -58,7 +59,7 @@ function scheduleRow(schedule: Coming, context: PageContext): Html {
       ${declared && html`<br><span class="soft">${classLink({ name: declared.job })} <span class="mono">${declared.origin}</span></span>`}
     </th>
     <td>
-      <span class="mono">${declared?.cadence ?? spec}</span>
+      <span class="mono">${declared?.cadence ?? cadenceText(spec)}</span>
       ${declared && html`<br><span class="soft">${policies(declared)}</span>`}
     </td>
     <td>${next ? comingDays(next, occurrences, now) : html`<span class="soft">–</span>`}</td>

@@ -148,3 +148,18 @@ it('full pushes are done after Redis has lost its records, and the loss is logge
   expect(await world.client.lrange(`${world.prefix}q`, 0, -1)).toEqual(pages().flat());
   expect(logged).toMatchObject([{ outcome: 'forgotten', queue: 'q' }]);
 });
+
+it('a page of large jobs is read in a few calls, and the next page goes on behind it', async () => {
+  const large = Array.from({ length: 12 }, (_, at) => payload(at, 'x'.repeat(900_000)));
+  await connection.push(
+    'large',
+    large.map((text) => ({ payload: text })),
+  );
+  const { peek } = connection.queues;
+
+  const first = await peek('large', 'ready', 50);
+  const second = await peek('large', 'ready', 50, first.at(-1)!.place);
+
+  expect(first).toHaveLength(8);
+  expect([...first, ...second].map((job) => job.payload.toString())).toEqual(large);
+});
