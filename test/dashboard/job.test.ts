@@ -113,7 +113,7 @@ describe('the page of a job', () => {
   it('shows what follows in its chain, and what is sent if a link fails', async () => {
     const text = await pageOf(panel, world.ids.chained);
 
-    expect(text).toMatch(/Followed by[^]*ResizeImage[^]*NotifyTeam[^]*If one fails[^]*NotifyTeam/);
+    expect(text).toMatch(/<ol class="flow"[^]*this job[^]*ResizeImage[^]*NotifyTeam[^]*<li class="aside">[^]*NotifyTeam[^]*if one fails/);
   });
 
   it('links a job to its batch', async () => {
@@ -214,7 +214,7 @@ describe('the page of a waiting job', () => {
     const text = await pageOf(panel, id);
 
     const { jobs } = await manager.connection().jobs();
-    expect(text).toMatch(/Followed, once it is retried and has completed, by[^]*Sent by its failure/);
+    expect(text).toMatch(/this job<\/span> <span class="badge bad">failed[^]*once the job before it is retried and has completed[^]*<li class="aside">[^]*sent by its failure/);
     expect(text).toContain(`<a href="job?connection=memory&amp;queue=default&amp;id=${jobs[0]!.id}"><bdi>Measure`);
   });
 

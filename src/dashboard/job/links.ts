@@ -18,11 +18,13 @@ import { isRecord } from '../../payload/values';
 import { address } from '../addresses';
 import { html, type Html } from '../html';
 import { progressText, stateBadge } from '../parts/batch';
+import { type Box, flow } from '../parts/flow';
 import { jobLink } from '../parts/links';
 import { factList } from '../parts/table';
 import { counted, moment } from '../parts/text';
 import { readOr } from '../readings';
 import type { PageContext } from '../view';
+import { toneOf } from './state';
 import { fieldsOf } from './story';
 
 interface JobLinks {
@@ -91,13 +93,11 @@ export async function batchOf({ batch }: JobLinks, { manager, lookout }: PageCon
 /** Undefined if it is connected with nothing. @param known the batch that it belongs to */
 export function linksPart(
   links: JobLinks,
-  { state, connection }: FoundJob,
+  job: FoundJob,
   known: Batch | undefined,
   { now }: PageContext,
 ): Html | undefined {
-  const { chain, caught, cause, batch, sender, schedule } = links;
-  const hasFailed = state === 'failed';
-  const left = chain.length - MOST;
+  const { cause, batch, sender, schedule } = links;
   const shown = factList(
     [
       [
@@ -105,26 +105,44 @@ export function linksPart(
         schedule &&
           html`the schedule <a href="${address('schedules')}"><bdi>${schedule.name}</bdi></a>${schedule.at && html`, for ${moment(schedule.at, now)}`}`,
       ],
-      ['Sent because', cause && html`${jobLink({ ...cause, connection })} failed: <bdi>${cause.message}</bdi>`],
+      [
+        'Sent because',
+        cause && html`${jobLink({ ...cause, connection: job.connection })} failed: <bdi>${cause.message}</bdi>`,
+      ],
       ['Sent by', sender && batchLink(sender)],
       [
         'Belongs to',
         batch && html`${batchLink(batch, known?.name)}${known && html` ${stateBadge(known)} ${progressText(known)}`}`,
       ],
-      [
-        hasFailed ? 'Followed, once it is retried and has completed, by' : 'Followed by',
-        chain.length > 0 &&
-          html`<ol class="chain">
-            ${chain.slice(0, MOST).map((link) => html`<li>${linkText(link)}</li>`)}${left > 0 && html`<li class="soft">… and ${counted(left, 'more job')}</li>`}
-          </ol>`,
-      ],
-      hasFailed
-        ? ['Sent by its failure', caught && html`${jobLink(caught)} ${placeText(caught)}`]
-        : ['If one fails', caught && linkText(caught)],
     ],
     true,
   );
-  return shown && html`<h2>Related jobs</h2>${shown}`;
+  const drawn = picture(links, job);
+  return shown || drawn ? html`<h2>Related jobs</h2>${shown}${drawn}` : undefined;
+}
+
+/** Its chain from this job on, and the job that a failure sends. Undefined if there is none. */
+function picture({ chain, caught }: JobLinks, { state, name }: FoundJob): Html | undefined {
+  if (chain.length === 0 && caught === undefined) return undefined;
+  const hasFailed = state === 'failed';
+  const note = hasFailed ? 'once the job before it is retried and has completed' : undefined;
+  const left = chain.length - MOST;
+  const boxes: Box[] = [
+    { job: html`<strong><bdi>${name}</bdi></strong>`, note: 'this job', state, tone: toneOf(state) },
+    ...chain
+      .slice(0, MOST)
+      .map((link, place) => ({ job: linkText(link), note: place === 0 && note, state: 'not yet' })),
+    ...(left > 0 ? [{ job: html`${counted(left, 'more job')}`, state: 'not yet' }] : []),
+  ];
+  if (caught !== undefined)
+    boxes.push({
+      job: hasFailed ? html`${jobLink(caught)} ${placeText(caught)}` : linkText(caught),
+      note: hasFailed ? 'sent by its failure' : 'if one fails',
+      state: hasFailed ? 'sent' : 'not yet',
+      tone: hasFailed ? 'good' : undefined,
+      isAside: true,
+    });
+  return flow('The chain, in order', boxes);
 }
 
 const batchLink = ({ id, connection }: { readonly id: string; readonly connection: string }, name = ''): Html =>

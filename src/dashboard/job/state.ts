@@ -17,12 +17,13 @@ import { errorLine, moment } from '../parts/text';
 import type { PageContext } from '../view';
 import type { JobStory, ShownFailure } from './story';
 
-const TONES: Readonly<Record<string, string>> = { failed: 'bad', running: 'accent', completed: 'good' };
+export const toneOf = (state: ShownState): string | undefined =>
+  ({ failed: 'bad', running: 'accent', completed: 'good' })[state as string];
 
 export function statePart(story: JobStory, context: PageContext): Html {
   const state = stateOf(story);
   return html`<p class="state">
-      <span class="badge ${TONES[state] ?? ''}">${state}</span> ${stateText(story, context)}
+      <span class="badge ${toneOf(state) ?? ''}">${state}</span> ${stateText(story, context)}
     </p>
     ${progressOf(story, context)}
     <div class="advice">${adviceFor(story, context)}</div>

@@ -10,8 +10,9 @@ import { type FailedLook, lookAtFailed } from '../failures';
 import { html, type Html } from '../html';
 import { batchButtons, progressBar, stateBadge, stateText } from '../parts/batch';
 import { failureTable } from '../parts/failure-table';
+import { type Box, flow } from '../parts/flow';
 import { jobLink, queueLink } from '../parts/links';
-import { factList, idFact, keyNumbers, table } from '../parts/table';
+import { factList, idFact, keyNumbers } from '../parts/table';
 import { counted, moment, numberText } from '../parts/text';
 import type { Page, PageContext, View } from '../view';
 
@@ -38,7 +39,7 @@ export const batch: Page = async (context) => {
     title: found.name === '' ? 'Batch' : found.name,
     parts: {
       'batch-state': statePart(found, callbacks, hasEnded, context),
-      'batch-callbacks': callbacksPart(found, callbacks),
+      'batch-callbacks': picture(found, callbacks),
       'batch-failures': failures && failedPart(found, failures, context),
     },
     data: { ...batchDocument(found), callbacks },
@@ -117,14 +118,16 @@ function failedPart({ id, connection, failed }: Batch, look: FailedLook, context
   }</p>`;
 }
 
-/** Undefined if it sends none. */
-function callbacksPart(batch: Batch, callbacks: readonly BatchCallbackJob[]): Html | undefined {
+/** Its jobs, and those that it sends. Undefined if it sends none. */
+function picture(batch: Batch, callbacks: readonly BatchCallbackJob[]): Html | undefined {
   if (callbacks.length === 0) return undefined;
-  return table({
-    caption: 'What it sends',
-    columns: ['Job', 'When', 'State'],
-    rows: callbacks.map((callback) => callbackRow(batch, callback)),
-  });
+  const { total, pending, failed, isFinished } = batch;
+  const own: Box = {
+    job: html`<strong>${counted(total, 'job')}</strong>`,
+    state: isFinished ? 'ended' : pending === total ? 'waiting' : `${numberText(total - pending)} ended`,
+    tone: failed > 0 ? 'bad' : isFinished ? 'good' : 'accent',
+  };
+  return html`<h2>What it sends</h2>${flow('What this batch does, in order', [own, ...callbacks.map((callback) => boxOf(batch, callback))])}`;
 }
 
 /** Which job will be sent next, as things are. Nothing if none. */
@@ -134,12 +137,17 @@ function comingText(batch: Batch, callbacks: readonly BatchCallbackJob[]): Html 
   return coming && html`<bdi>${coming.name}</bdi> is sent ${whenOf(batch, coming)}.`;
 }
 
-function callbackRow(batch: Batch, callback: BatchCallbackJob): Html {
+function boxOf(batch: Batch, callback: BatchCallbackJob): Box {
   const { connection, on, isSent } = callback;
   const reason = isSent ? undefined : whyNot(batch, callback);
-  return html`<tr data-key="${callback.id}"><th scope="row">${jobLink({ ...callback, id: isSent ? sentId(batch, callback) : undefined })}<br><span class="soft">in ${queueLink(callback)}${connection !== batch.connection && html` of <bdi>${connection}</bdi>`}</span></th>
-<td>${on !== 'next' && html`<code>${on}</code> `}<span class="soft">${whenOf(batch, callback)}</span></td>
-<td>${isSent ? html`<span class="badge good">sent</span>` : html`<span class="badge">${reason === undefined ? 'not yet' : 'not sent'}</span>`}${reason !== undefined && html` <span class="soft">${reason}</span>`}</td></tr>`;
+  const shown = jobLink({ ...callback, id: isSent ? sentId(batch, callback) : undefined });
+  return {
+    job: html`${shown} <span class="soft">in ${queueLink(callback)}${connection !== batch.connection && html` of <bdi>${connection}</bdi>`}</span>`,
+    note: html`${on !== 'next' && html`<code>${on}</code> `}${whenOf(batch, callback)}${reason !== undefined && `: ${reason}`}`,
+    state: isSent ? 'sent' : reason === undefined ? 'not yet' : 'not sent',
+    tone: isSent ? 'good' : undefined,
+    isAside: on === 'catch',
+  };
 }
 
 /** Each progress callback has an id of its own; this is the latest. */
