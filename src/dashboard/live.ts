@@ -150,17 +150,8 @@ function withoutAges(markup: string): string {
   return markup.replaceAll(/(<time [^>]*>)[^<]*/g, '$1');
 }
 
-/**
- * What the script of the page gets: a trouble to show, or the ids of all parts in order, with the markup of those that changed.
- */
-interface Change {
-  readonly trouble: string;
-  readonly title?: string;
-  readonly ids?: readonly string[];
-  readonly markup?: string;
-}
-
-function eventOf(change: Partial<Change>): string {
+/** @param change for the script of the page: a trouble to show, or the ids of all parts in order, with the markup of those that changed */
+function eventOf(change: object): string {
   return `data: ${JSON.stringify(change)}\n\n`;
 }
 

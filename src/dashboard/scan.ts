@@ -189,7 +189,7 @@ interface Place {
 }
 
 /** In characters: no job contains a longer text, and searching large jobs for it would block the whole process. */
-export const LONGEST_TEXT = 300;
+const LONGEST_TEXT = 300;
 
 /** @throws E_DASHBOARD_QUERY, E_UNKNOWN_CONNECTION */
 export function wantedIn(query: URLSearchParams, manager: QueueManager): Wanted {

@@ -61,7 +61,7 @@ describe('the page of a job class', () => {
 
   it('names the schedules that send it', async () => {
     const { text } = await panel.get('job-class?name=SweepCarts');
-    expect(text).toMatch(/<h2>Schedules<\/h2>.*<bdi>sweep-carts<\/bdi>.*next/s);
+    expect(text).toMatch(/>Schedules<\/a><\/h2>.*<bdi>sweep-carts<\/bdi>/s);
   });
 
   it('says how much longer its jobs take than on the day before', async () => {

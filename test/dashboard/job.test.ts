@@ -72,7 +72,7 @@ describe('the page of a job', () => {
     expect(text).toContain('after 3 of 3 attempts');
     expect(text.match(/Attempt \d <span class="badge bad">failed/g)).toHaveLength(3);
     expect(text).toMatch(/<span class="marked">&gt; +\d+ .*throw new MailRefused/);
-    expect(text).toContain('class="failed"');
+    expect(text).toContain('badge bad">failed');
     expect(text).toContain('action="retry-job"');
     expect(text).toContain('action="forget-job"');
     const told = (await panel.json(`job?connection=memory&id=${world.ids.refused}`)) as FoundJob;
@@ -106,14 +106,16 @@ describe('the page of a job', () => {
 
     expect(text).toContain('<progress max="1" value="0.35"');
     expect(text).toContain('of 184,000 rows');
-    expect(text).toContain('class="running"');
+    expect(text).toContain('badge accent">runs');
     expect(text).toMatch(/for 5 min( \d+ s)? on <bdi>/);
   });
 
   it('shows what follows in its chain, and what is sent if a link fails', async () => {
     const text = await pageOf(panel, world.ids.chained);
 
-    expect(text).toMatch(/<ol class="flow"[^]*this job[^]*ResizeImage[^]*NotifyTeam[^]*<li class="aside">[^]*NotifyTeam[^]*if one fails/);
+    expect(text).toMatch(
+      /<ol class="flow"[^]*this job[^]*ResizeImage[^]*NotifyTeam[^]*<li class="aside">[^]*NotifyTeam[^]*if one fails/,
+    );
   });
 
   it('links a job to its batch', async () => {
@@ -214,7 +216,9 @@ describe('the page of a waiting job', () => {
     const text = await pageOf(panel, id);
 
     const { jobs } = await manager.connection().jobs();
-    expect(text).toMatch(/this job<\/span> <span class="badge bad">failed[^]*once the job before it is retried and has completed[^]*<li class="aside">[^]*sent by its failure/);
+    expect(text).toMatch(
+      /this job<\/span> <span class="badge bad">failed[^]*once the job before it is retried and has completed[^]*<li class="aside">[^]*sent by its failure/,
+    );
     expect(text).toContain(`<a href="job?connection=memory&amp;queue=default&amp;id=${jobs[0]!.id}"><bdi>Measure`);
   });
 

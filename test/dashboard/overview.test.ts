@@ -69,6 +69,7 @@ describe('the overview', () => {
     const { text } = await panel.get('');
 
     expect(text).toMatch(/No worker runs on <bdi>memory<\/bdi>\. Start one with <code>npx onqueue work memory<\/code>/);
+    expect(text).toContain('Three steps to the first job');
     expect(text).not.toContain('All is well');
   });
 

@@ -24,6 +24,11 @@ export interface Question {
   readonly button: string;
 }
 
+/** A question that is always the same, but for what it is about. */
+export const asking =
+  (title: string, text: (form: URLSearchParams) => Html, button: string, fields?: Html): NonNullable<Action['ask']> =>
+  async (form) => ({ title, text: text(form), button, fields });
+
 export interface ActionContext {
   readonly manager: QueueManager;
   readonly viewer: Viewer;

@@ -192,15 +192,10 @@
 
   const dialog = document.getElementById('shortcuts');
   const OFF = 'onqueue-keys-off';
-  const PLACES = {
-    o: './',
-    q: 'all-queues',
-    j: 'job-classes',
-    r: 'runs',
-    f: 'failed',
-    w: 'workers',
-    s: 'schedules',
-    b: 'batches',
+  // The pages of the navigation by their first letters, and the runs.
+  const placeOfKey = (key) => {
+    const links = [...document.querySelectorAll('.top nav a')];
+    return key === 'r' ? 'runs' : links.find(({ text }) => text[0].toLowerCase() === key)?.href;
   };
   let isGoing = false;
   const nextRow = (step) => {
@@ -212,7 +207,7 @@
     const { target, key, ctrlKey, metaKey, altKey } = event;
     if (!dialog || ctrlKey || metaKey || altKey || dialog.open || target.closest('input, select, textarea')) return;
     if (key !== '?' && localStorage.getItem(OFF)) return;
-    const place = isGoing && PLACES[key];
+    const place = isGoing && placeOfKey(key);
     isGoing = key === 'g';
     if (place) location.href = place;
     else if (key === '/') document.querySelector('[type=search]').focus();

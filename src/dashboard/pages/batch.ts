@@ -38,7 +38,7 @@ export const batch: Page = async (context) => {
   return {
     title: found.name === '' ? 'Batch' : found.name,
     parts: {
-      'batch-state': statePart(found, callbacks, hasEnded, context),
+      'batch-state': statePart(found, hasEnded, context),
       'batch-callbacks': picture(found, callbacks),
       'batch-failures': failures && failedPart(found, failures, context),
     },
@@ -63,13 +63,8 @@ function unknownBatch(id: string, connection: string): View {
   };
 }
 
-function statePart(
-  found: Batch,
-  callbacks: readonly BatchCallbackJob[],
-  hasEnded: boolean,
-  context: PageContext,
-): Html {
-  return html`<p class="state">${stateBadge(found)} ${stateText(found, hasEnded, context)} ${comingText(found, callbacks)}</p>
+function statePart(found: Batch, hasEnded: boolean, context: PageContext): Html {
+  return html`<p class="state">${stateBadge(found)} ${stateText(found, hasEnded, context)}</p>
     ${progressBar(found)}
     <div class="with-actions">${numbersOf(found)}<div class="actions">${batchButtons(found, context)}</div></div>
     ${facts(found, context)}`;
@@ -128,13 +123,6 @@ function picture(batch: Batch, callbacks: readonly BatchCallbackJob[]): Html | u
     tone: failed > 0 ? 'bad' : isFinished ? 'good' : 'accent',
   };
   return html`<h2>What it sends</h2>${flow('What this batch does, in order', [own, ...callbacks.map((callback) => boxOf(batch, callback))])}`;
-}
-
-/** Which job will be sent next, as things are. Nothing if none. */
-function comingText(batch: Batch, callbacks: readonly BatchCallbackJob[]): Html | undefined {
-  const open = callbacks.filter((callback) => !callback.isSent && whyNot(batch, callback) === undefined);
-  const coming = open.find(({ on }) => on === 'then') ?? open.find(({ on }) => on === 'next' || on === 'finally');
-  return coming && html`<bdi>${coming.name}</bdi> is sent ${whenOf(batch, coming)}.`;
 }
 
 function boxOf(batch: Batch, callback: BatchCallbackJob): Box {

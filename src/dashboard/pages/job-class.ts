@@ -18,7 +18,7 @@ import { pageLinks, type Tab, tabs } from '../parts/links';
 import { type Period, periodIn, rangeLinks } from '../parts/period';
 import { runTable, unkeptNote } from '../parts/run-table';
 import { factList, keyNumbers } from '../parts/table';
-import { counted, moment, numberText, secondsText, tenths } from '../parts/text';
+import { comingList, counted, numberText, secondsText, tenths } from '../parts/text';
 import { isUnrecorded, readOr, schedulesOf, workersOf } from '../readings';
 import type { Page, PageContext } from '../view';
 
@@ -191,10 +191,7 @@ function runsOf(
 
 function schedulesPart(schedules: readonly ScheduleListing[], { now }: PageContext): Html | undefined {
   if (schedules.length === 0) return undefined;
-  const row = ({ name, declared, next, last }: ScheduleListing): Html =>
-    html`<li><a href="${address('schedules')}"><bdi>${name}</bdi></a> <span class="soft">${declared?.cadence}</span>
-${next ? html`next ${moment(next, now)}` : 'not due'}${last && html`, last ${moment(last, now)}`}</li>`;
-  return html`<h2>Schedules</h2><ul class="coming">${schedules.map(row)}</ul>`;
+  return html`<h2><a href="${address('schedules')}">Schedules</a></h2>${comingList(schedules, now)}`;
 }
 
 function optionsOf(definition: JobDefinition, { now }: PageContext): Html {

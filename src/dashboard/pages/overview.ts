@@ -12,7 +12,7 @@ import { beginnings, rateCharts, withoutSpans } from '../parts/figures';
 import { queueTables, readQueues, type SeenQueues } from '../parts/queue-table';
 import { type Period, periodIn, rangeLinks } from '../parts/period';
 import { keyNumbers } from '../parts/table';
-import { counted, moment, secondsText, tenths, troubles } from '../parts/text';
+import { comingList, counted, secondsText, tenths, troubles } from '../parts/text';
 import { schedulesOf } from '../readings';
 import type { Page, PageContext } from '../view';
 
@@ -43,7 +43,7 @@ export const overview: Page = async (context) => {
       numbers: numbersOf(snapshots),
       rate: rateOf(all, snapshots, period),
       ...queueTables(all, context),
-      coming: comingList(schedules, context),
+      coming: nextSchedules(schedules, context),
     },
     data: all.map(({ connection, found, trouble }) => ({
       connection,
@@ -66,8 +66,22 @@ function healthOf(findings: readonly Finding[], all: readonly SeenQueues[], snap
   const item = ({ tone, text }: Finding): Html => html`<li class="${tone}">${text}</li>`;
   const [shown, rest] = [told.slice(0, MOST_FINDINGS), told.slice(MOST_FINDINGS)];
   const more = html`<details id="more-problems"><summary>and ${counted(rest.length, 'more problem')}</summary><ul class="health">${rest.map(item)}</ul></details>`;
-  return html`<h2 class="unseen">Problems</h2><ul class="health">${shown.map(item)}</ul>${rest.length > 0 && more}`;
+  return html`<h2 class="unseen">Problems</h2><ul class="health">${shown.map(item)}</ul>${rest.length > 0 && more}${isUnused(snapshots) && FIRST_STEPS}`;
 }
+
+/** Nothing was ever sent or run, as far as can be seen. */
+function isUnused(snapshots: readonly Snapshot[]): boolean {
+  const isIdle = ({ ready, delayed, running, failed = 0, rate = 0 }: QueueSnapshot): boolean =>
+    ready + delayed + running + failed + rate === 0;
+  return snapshots.every(({ queues, workers }) => workers?.length === 0 && queues.every(isIdle));
+}
+
+const FIRST_STEPS = html`<h2>Three steps to the first job</h2>
+  <ol class="steps">
+    <li>Write a class: <code>@Job() export class SendInvoice extends Job { async handle() { … } }</code></li>
+    <li>Start a worker: <code>npx onqueue work</code></li>
+    <li>Send a job: <code>await SendInvoice.dispatch()</code>. It appears here within seconds.</li>
+  </ol>`;
 
 /** Undefined if nothing failed. */
 function failureList({ count, isCut, groups, away }: RecentFailures, context: PageContext): Html | undefined {
@@ -119,13 +133,11 @@ function rateOf(all: readonly SeenQueues[], snapshots: readonly Snapshot[], peri
   return html`${rangeLinks('', {}, period)}<div class="charts">${charts.map((chart) => chartFigure({ ...chart, marks }))}</div>`;
 }
 
-function comingList(schedules: readonly ScheduleListing[], { now }: PageContext): Html | undefined {
+function nextSchedules(schedules: readonly ScheduleListing[], { now }: PageContext): Html | undefined {
   const coming = schedules
     .filter((schedule) => schedule.next !== undefined && !isNeglected(schedule))
     .toSorted((a, b) => a.next!.getTime() - b.next!.getTime())
     .slice(0, COMING);
   if (coming.length === 0) return undefined;
-  const row = ({ name, next, declared }: ScheduleListing): Html =>
-    html`<li><bdi>${name}</bdi> <span class="soft">${declared?.cadence}</span> ${moment(next!, now)}</li>`;
-  return html`<h2><a href="${address('schedules')}">What comes next</a></h2><ol class="coming">${coming.map(row)}</ol>`;
+  return html`<h2><a href="${address('schedules')}">What comes next</a></h2>${comingList(coming, now)}`;
 }

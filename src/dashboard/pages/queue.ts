@@ -165,7 +165,7 @@ function jobList(
   const after = context.query.get('after');
   const first = after === null ? undefined : place(state);
   if (page.jobs.length === 0)
-    return html`${states}<p class="empty">${after === null ? EMPTY[state] : 'There are no more.'}</p>${pageLinks(first, undefined)}`;
+    return html`${states}<p class="empty">${after === null ? emptyText(state) : 'There are no more.'}</p>${pageLinks(first, undefined)}`;
   // A store may announce a next page that is empty.
   const isAll = after === null && page.jobs.length >= (countOf(now, state) ?? Infinity);
   const next = page.next === undefined || isAll ? undefined : place(state, page.next);
@@ -190,13 +190,8 @@ function jobList(
 const countOf = (now: QueueSnapshot, state: ListedState): number | undefined =>
   state === 'completed' ? undefined : now[state];
 
-const EMPTY: Readonly<Record<ListedState, string>> = {
-  ready: 'No job is ready.',
-  delayed: 'No job is delayed.',
-  running: 'No job is running.',
-  failed: 'No job of this queue has failed.',
-  completed: 'No job has completed of late.',
-};
+const emptyText = (state: ListedState): string =>
+  state === 'failed' || state === 'completed' ? `No job of this queue has ${state}.` : `No job is ${state}.`;
 
 const WHEN: Readonly<Record<ListedState, string>> = {
   ready: 'Dispatched',

@@ -51,7 +51,11 @@ export const running: Page = async (context) => {
     parts: {
       tabs: jobTabs('running'),
       choice: filterForm('running', choice, { name: 'Job', queue: 'Queue', worker: 'Worker' }),
-      running: runningTable(rows, { count: fitting.length, unnamed: reserved - all.length, seen }, context),
+      running: runningTable(
+        rows,
+        { count: fitting.length, unnamed: reserved - all.length, seen, isChosen: all.length > fitting.length },
+        context,
+      ),
     },
     data: rows.map(({ worker, ...row }) => ({
       ...row,
@@ -74,15 +78,21 @@ interface Extent {
   /** Reserved jobs that no worker reports. */
   readonly unnamed: number;
   readonly seen: readonly Seen<unknown>[];
+  readonly isChosen: boolean;
 }
 
-function runningTable(rows: readonly RunningRow[], { count, unnamed, seen }: Extent, context: PageContext): Html {
+function runningTable(
+  rows: readonly RunningRow[],
+  { count, unnamed, seen, isChosen }: Extent,
+  context: PageContext,
+): Html {
   const rest = html`${troublesOf(seen)}${
     unnamed > 0 &&
     html`<p class="soft">${counted(unnamed, 'more job is', 'more jobs are')} reserved, which no worker reports: their workers have just taken them, have died, or keep no records.
 <a href="${address('')}">The queues</a> list them as running.</p>`
   }`;
-  if (rows.length === 0) return html`<p class="empty">No worker reports such a job.</p>${rest}`;
+  if (rows.length === 0)
+    return html`<p class="empty">${isChosen ? 'No worker reports such a job.' : 'No job is running.'}</p>${rest}`;
   const { buttons, heading, box } = ticks('running', context);
   const row = (job: RunningRow): Html => {
     const { id, name, queue, connection, attempt, worker, progress } = job;

@@ -9,11 +9,12 @@ import type { Snapshot } from '../../operations/snapshot';
 import { address } from '../addresses';
 import { html, type Html } from '../html';
 import { whyUnknown } from '../job/state';
+import { filterForm } from '../parts/filter';
 import { jobLink } from '../parts/links';
 import { table } from '../parts/table';
 import { counted, moment, numberText } from '../parts/text';
 import { isIncapable, readEach, readOr, schedulesOf, snapshotOf } from '../readings';
-import { further, LONGEST_TEXT, type Match, Pattern, scan, type Scan, type Wanted, wantedIn } from '../scan';
+import { further, type Match, Pattern, scan, type Scan, type Wanted, wantedIn } from '../scan';
 import type { Page, PageContext } from '../view';
 
 export const search: Page = async (context) => {
@@ -80,30 +81,26 @@ async function look(
   return { seen: all.flatMap(({ found }) => found ?? []), troubles: all.flatMap(({ trouble }) => trouble ?? []) };
 }
 
-/** Works without scripts. @param watched the names of all connections whose jobs can be searched */
-function searchForm(wanted: Wanted, watched: readonly string[], seen: readonly Snapshot[]): Html {
-  const { text, connection, queue, state } = wanted;
+/** @param watched the names of all connections whose jobs can be searched */
+function searchForm(
+  { text, connection, queue, state }: Wanted,
+  watched: readonly string[],
+  seen: readonly Snapshot[],
+): Html {
   const queues = [...new Set(seen.flatMap((snapshot) => snapshot.queues.map((one) => one.queue)))].toSorted();
-  const others = seen.reduce((sum, { otherQueues }) => sum + otherQueues, 0);
-  return html`<form action="search" class="filter" role="search" aria-label="In these jobs">
-    <label>Text <input type="search" name="text" value="${text}" maxlength="${LONGEST_TEXT}"${text === '' && html` autofocus`} /></label>
-    ${(watched.length > 1 || connection !== undefined) && choice('Connection', watched, connection)}
-    ${others > 0 ? queueField(queue, queues) : choice('Queue', queues, queue)} ${choice('State', JOB_STATES, state)}
-    <button>Search</button>
-  </form>`;
-}
-
-function choice(label: string, values: readonly string[], chosen: string | undefined): Html {
-  const all = chosen === undefined || values.includes(chosen) ? values : [...values, chosen];
-  const option = (value: string): Html =>
-    html`<option value="${value}"${value === chosen && html` selected`}>${value}</option>`;
-  return html`<label>${label} <select name="${label.toLowerCase()}"><option value="">all</option>${all.map(option)}</select></label>`;
-}
-
-/** For connections with more queues than are listed. */
-function queueField(queue: string | undefined, queues: readonly string[]): Html {
-  return html`<label>Queue <input type="text" name="queue" value="${queue ?? ''}" list="queues" placeholder="all" maxlength="255" /></label>
-    <datalist id="queues">${queues.map((each) => html`<option value="${each}"></option>`)}</datalist>`;
+  const hasOthers = seen.some(({ otherQueues }) => otherQueues > 0);
+  const among = (label: string, all: readonly string[], chosen: string | undefined) => {
+    const values = [...new Set([...all, ...(chosen === undefined ? [] : [chosen])])];
+    return { label, values: [['', 'all'] as const, ...values.map((value) => [value, value] as const)] };
+  };
+  const fields = {
+    text: 'Text',
+    ...((watched.length > 1 || connection !== undefined) && { connection: among('Connection', watched, connection) }),
+    // More than are listed.
+    queue: hasOthers ? { label: 'Queue', hint: 'all' } : among('Queue', queues, queue),
+    state: among('State', JOB_STATES, state),
+  };
+  return filterForm('search', { text: text || undefined, connection, queue, state }, fields);
 }
 
 const ADVICE = html`<p class="empty">
@@ -273,15 +270,11 @@ function batchesOf(
 async function named(context: PageContext, pattern: Pattern, seen: readonly Snapshot[]): Promise<readonly Known[]> {
   const queues = seen.flatMap(({ connection, queues: all }) => all.map(({ queue }) => ({ connection, queue })));
   const all: readonly Known[] = [
-    ...queues.map(({ connection, queue }) => {
-      return { kind: 'queue', name: queue, connection, page: address('queue', { connection, queue }) } as const;
-    }),
-    ...context.manager.registry.all().map(({ name }) => {
-      return { kind: 'class', name, page: address('job-class', { name }) } as const;
-    }),
-    ...(await schedulesOf(context)).map(({ name }) => {
-      return { kind: 'schedule', name, page: address('schedules') } as const;
-    }),
+    ...queues.map((at): Known => ({ ...at, kind: 'queue', name: at.queue, page: address('queue', at) })),
+    ...context.manager.registry
+      .all()
+      .map(({ name }): Known => ({ kind: 'class', name, page: address('job-class', { name }) })),
+    ...(await schedulesOf(context)).map(({ name }): Known => ({ kind: 'schedule', name, page: address('schedules') })),
   ];
   return all.filter(({ name }) => pattern.isIn(name));
 }

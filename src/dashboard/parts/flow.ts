@@ -3,8 +3,8 @@ import { html, type Html, type Shown } from '../html';
 
 export interface Box {
   readonly job: Html;
-  /** `not yet` */
-  readonly state: string;
+  /** `not yet`. Undefined: it is no job, but what lies between two. */
+  readonly state?: string;
   readonly tone?: string | undefined;
   /** When it comes, or why it does not. */
   readonly note?: Shown;
@@ -15,6 +15,8 @@ export interface Box {
 /** A list, so that it is read in this order without being seen. */
 export function flow(label: string, boxes: readonly Box[]): Html {
   const box = ({ job, state, tone = '', note, isAside = false }: Box): Html =>
-    html`<li${isAside && html` class="aside"`}>${job} <span class="soft">${note}</span> <span class="badge ${tone}">${state}</span></li>`;
+    state === undefined
+      ? html`<li class="between">${job}</li>`
+      : html`<li${isAside && html` class="aside"`}>${job} <span class="soft">${note}</span> <span class="badge ${tone}">${state}</span></li>`;
   return html`<ol class="flow" aria-label="${label}">${boxes.map(box)}</ol>`;
 }

@@ -1,6 +1,7 @@
 /** Numbers, moments, spans, and the data or error of a job in one line, for people. */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { spanText } from '../../base/span';
+import type { ScheduleListing } from '../../schedule/schedules';
 import { html, type Html, type Shown } from '../html';
 
 const WHOLE = new Intl.NumberFormat('en-US');
@@ -27,6 +28,13 @@ export function moment(at: Date, now: Milliseconds): Html {
   const span = at.getTime() - now;
   const text = Math.abs(span) < 1000 ? 'now' : span < 0 ? `${spanText(-span)} ago` : `in ${spanText(span)}`;
   return html`<time datetime="${iso}" title="${iso.replace('T', ' ').replace(/\.\d+Z$/, ' UTC')}">${text}</time>`;
+}
+
+/** Schedules, with what each sends next. */
+export function comingList(schedules: readonly ScheduleListing[], now: Milliseconds): Html {
+  const row = ({ name, declared, next, last }: ScheduleListing): Html =>
+    html`<li><bdi>${name}</bdi> <span class="soft">${declared?.cadence}</span> ${next ? moment(next, now) : 'not due'}${last && html`<span class="soft">, last ${moment(last, now)}</span>`}</li>`;
+  return html`<ol class="coming">${schedules.map(row)}</ol>`;
 }
 
 export function secondsText(span: Seconds | undefined): string {
