@@ -18,16 +18,18 @@ local function fill(turn, queue)
   if let_in(turn.lanes, turn.held, queue.ready, queue.left) > 0 then queue.filled = true end
 end
 
--- Nothing of the queue is ready, delayed or reserved, but jobs are held. So whoever was in is gone without a worker
--- ending it: removed by hand, or ended by a worker that knows no lanes.
-local function revive(turn, queue)
-  local left, from = {}, '[' .. queue.ready .. '\0'
-  while #left < 2 * MOST_JOBS do
+-- Nothing of the queue is ready or reserved, but jobs are held. So whoever was in is gone without a worker ending it:
+-- removed by hand, or given back by a worker that knows no lanes. While jobs are delayed (`due`), that is so only in a
+-- lane without order: in others, a job that waits for its next attempt keeps its place.
+local function revive(turn, queue, due)
+  local left, seen, from = {}, 0, '[' .. queue.ready .. '\0'
+  while seen < MOST_JOBS do
     local head = call('ZRANGE', turn.held, from, '(' .. queue.ready .. '\1', 'BYLEX', 'LIMIT', 0, 1)[1]
     if not head then break end
-    local name = string.match(head, '^[^%z]+', #queue.ready + 2)
-    left[#left + 1], left[#left + 2] = name, math.huge
-    from = '(' .. queue.ready .. '\0' .. name .. '\1'
+    local field = string.match(head, '^[^%z]+%z[^%z]+')
+    local name, _, tie = sub(field, #queue.ready + 2), lane_in(sub(head, #field + BEFORE_TEXT))
+    if not due or byte(tie or '') ~= 76 then left[#left + 1], left[#left + 2] = name, math.huge end
+    seen, from = seen + 1, '(' .. field .. '\1'
   end
   if #left == 0 or let_in(turn.lanes, turn.held, queue.ready, left) == 0 then return false end
   leave_hint(queue.notify)

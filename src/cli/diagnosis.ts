@@ -90,8 +90,8 @@ function diagnoseLanes(jobs: readonly JobDefinition[], manager: QueueManager): D
   });
   const names = laned.map(({ name }) => name).join(', ');
   const message =
-    `${names}. Workers of Laravel and of Onqueue 0.1.0 do not see them: beside such a worker, a delayed job may become ready that ` +
-    'should be held, and places may stay taken; onqueue recount repairs that.';
+    `${names}. Workers of Onqueue 0.1.0 do not see lanes and give such jobs back, and those of Laravel fail them. Beside either, a delayed ` +
+    'job may become ready that should be held, and places may stay taken; onqueue recount repairs that.';
   return [ok('lanes', message), ...found];
 }
 

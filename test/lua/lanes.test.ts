@@ -184,6 +184,14 @@ describe('exchange.lua, with lanes', () => {
     expect(await world.client.llen(world.queue().notify)).toBe(1);
   });
 
+  it('does so while jobs that a worker without lanes has given back are delayed', async () => {
+    await push(laned('a'), laned('b'));
+    await world.reserve();
+    await settle(later(laned('a', again), 'released'));
+    await world.exchange({ limit: 1 });
+    expect(await state()).toMatchObject({ q: [laned('b')], lanes: { a: '1 l1' }, held: [] });
+  });
+
   it('does not do so for a paused lane, nor while a job of an ordered lane waits for its next attempt', async () => {
     const ordered = { lane: 'b', ordered: true };
     await push(laned('a'), laned('b'), laned('c', ordered), laned('d', ordered));
