@@ -14,6 +14,7 @@ import { killedSteps } from './killed-steps';
 import { killedWorkers } from './killed-workers';
 import { largePayloads } from './large-payloads';
 import { limitedQueue } from './limited-queue';
+import { limitedRate } from './limited-rate';
 import { longJob } from './long-job';
 import { mixedWork } from './mixed-work';
 import { movedClock } from './moved-clock';
@@ -29,6 +30,7 @@ export const soaks = [
   killedSecrets,
   uniqueKeys,
   limitedQueue,
+  limitedRate,
   killedLanes,
   keptSchedules,
   frozenWorkers,

@@ -3,7 +3,7 @@ import { Crew } from '../kit/crew';
 import { Take } from '../kit/programs/jobs';
 import { Stage } from '../kit/stage';
 import { meantToPass } from '../../support/meant-to-pass';
-import { atMost, type Soak, tally } from './soak';
+import { atMost, type Soak, tally, whileAsking } from './soak';
 
 interface Size {
   /** Seconds. On a machine that runs other tests too, a renewal may be late. */
@@ -37,16 +37,17 @@ export const limitedQueue: Soak<Size> = {
       const connection = stage.manager.connection();
       await connection.limit(connection.defaultQueue, { running: RUNNING });
       await stage.dispatch(Array.from({ length: jobs }, () => new Take(takes)));
-      let [most, looks, isOver] = [0, 0, false];
-      const watching = (async () => {
-        for (; !isOver; looks += 1) most = Math.max(most, (await connection.counts()).reserved);
-      })();
+      let [most, looks] = [0, 0];
+      const ask = async (): Promise<void> => {
+        most = Math.max(most, (await connection.counts()).reserved);
+        looks += 1;
+      };
       const crew = new Crew(stage, WORKERS, { concurrency: CONCURRENCY });
       const feed = () => stage.dispatch(Array.from({ length: CONCURRENCY }, () => new Take(200)));
-      for (let kill = 1; kill <= kills; kill += 1) await crew.killOne((kill * jobs) / (kills + 1), { feed });
-      await stage.drained();
-      isOver = true;
-      await watching;
+      await whileAsking(ask, async () => {
+        for (let kill = 1; kill <= kills; kill += 1) await crew.killOne((kill * jobs) / (kills + 1), { feed });
+        await stage.drained();
+      });
       await stage.dismiss();
 
       const account = await stage.account();

@@ -36,3 +36,18 @@ export function tally({ dispatched, completed, failed, waiting, lost, again, ref
 export function atMost(what: string, value: number, most: number): readonly string[] {
   return value <= most ? [] : [`${what} was ${value}, and may be ${most} at most`];
 }
+
+/** Asks again and again while something lasts. What goes wrong there is not hidden by an ask that it left behind. */
+export async function whileAsking<T>(ask: () => Promise<void>, something: () => Promise<T>): Promise<T> {
+  let isOver = false;
+  const asking = (async () => {
+    while (!isOver) await ask();
+  })();
+  asking.catch(() => undefined);
+  try {
+    return await something();
+  } finally {
+    isOver = true;
+    await asking;
+  }
+}

@@ -50,8 +50,8 @@ export class Take extends Job {
 /** How many jobs of a lane may be ready or running. */
 export const IN_LANE = 3;
 
-/** Like `Take`, in a lane. */
-@Job({ tries: 1, timeout: 0, lane: { by: (job: InLane) => job.lane, running: IN_LANE } })
+/** Like `Take`, in a lane. A hundred kills meet some jobs more than three times, and none of them is poison. */
+@Job({ tries: 1, timeout: 0, maxCrashes: 50, lane: { by: (job: InLane) => job.lane, running: IN_LANE } })
 export class InLane extends Job {
   constructor(
     readonly milliseconds: number,
@@ -103,7 +103,7 @@ export class Heed extends Job {
 }
 
 /** Writes the real time of its start, whatever its process takes for the time. */
-@Job({ tries: 1, timeout: 0 })
+@Job({ tries: 1, timeout: 0, maxCrashes: 50 })
 export class Metered extends Job {
   constructor(
     readonly milliseconds: number,
@@ -113,9 +113,12 @@ export class Metered extends Job {
   }
 
   middleware() {
-    const [allow, every] = [METERED.allow, METERED.every];
+    return [this.limit()];
+  }
+
+  limit() {
     const { key } = this;
-    return [key === undefined ? rateLimited('metered', { allow, every }) : withoutOverlapping(key, { wait: '100ms' })];
+    return key === undefined ? rateLimited('metered', METERED) : withoutOverlapping(key, { wait: '100ms' });
   }
 
   async handle(): Promise<void> {
@@ -125,6 +128,14 @@ export class Metered extends Job {
   }
 }
 export const METERED = { allow: 20, every: 3 } as const;
+
+/** With a rate at which thousands of starts take a minute. */
+export class BrisklyMetered extends Metered {
+  override limit() {
+    return rateLimited('brisk', BRISKLY_METERED);
+  }
+}
+export const BRISKLY_METERED = { allow: 500, every: 5 } as const;
 
 /** Blocks the event loop, so that not even a renewal can run. */
 @Job({ tries: 1, timeout: 0 })
