@@ -14,6 +14,12 @@ beforeEach(() => {
   application = undefined;
 });
 
+const otherOne = (): QueueManager =>
+  new QueueManager(
+    { connectors: builtInConnectors, logger: silent },
+    { connections: { main: { driver: 'redis', deadline: '15s', ...watched.config } } },
+  );
+
 describe('behind sentinels', () => {
   beforeEach(async () => {
     watched = await WatchedRedis.start(SECRETS);
@@ -24,8 +30,16 @@ describe('behind sentinels', () => {
     await watched.stop();
   });
 
-  it('when a master dies, dispatches and the worker continue with the one that the sentinels name', async () => {
+  it('when a master dies, all continue with the one that the sentinels name, which has the limits and the delayed jobs, too', async () => {
     application = new OutageApplication({ ...watched.config, deadline: '15s' });
+    const other = otherOne();
+    const connection = other.connection();
+    const limits = [{ queue: 'aside', running: 1 }];
+    await connection.limit('aside', limits[0]);
+    const ids = [
+      await connection.later('1h', 'probe', {}, 'aside'),
+      await connection.later('1h', 'probe', {}, 'aside'),
+    ];
     await application.works();
     await application.hold();
     await watched.replicated();
@@ -37,15 +51,17 @@ describe('behind sentinels', () => {
     await application.progress();
     await application.settled();
     expect(application.faults).toEqual(NO_FAULTS);
+    expect(await connection.limits()).toEqual(limits);
+    expect(await connection.reschedule(ids[0]!, '2h')).toBe('rescheduled');
+    expect(await connection.promote(ids[1]!)).toBe('ready');
+    expect(await connection.counts('aside')).toEqual({ ready: 1, delayed: 1, reserved: 0 });
+    await other.close();
   });
 
   it('a master that freezes and comes back as a replica gets no writes, not even from unaware clients', async () => {
     application = new OutageApplication({ ...watched.config, deadline: meantToPass('5s') });
     const { port } = watched.replica;
-    const idle = new QueueManager(
-      { connectors: builtInConnectors, logger: silent },
-      { connections: { main: { driver: 'redis', ...watched.config } } },
-    );
+    const idle = otherOne();
     await idle.connection().size();
     await application.works();
     await watched.replicated();
