@@ -117,6 +117,8 @@ export const laneCases: readonly CaseDefinition[] = [
       const current = await world.reserveOne();
       assert.equal(idOf(current), 'a');
       await world.loses(completed(frozen));
+      await pushes(world, laned('c'));
+      await shows(world, ['a', 1, 2]);
       await world.handsOut();
       await world.settles(completed(current));
       await world.handsOut('b');
