@@ -99,6 +99,7 @@ export const laneCases: readonly CaseDefinition[] = [
     async 'a job that was cancelled while it ran lets in the next'(world) {
       await pushes(world, laned('a'), laned('b'));
       await world.settles(cancelled(await world.reserveOne()));
+      await shows(world, ['a', 1, 0]);
       await world.handsOut('b');
     },
     async 'a job that is ready again at once keeps its place'(world) {
@@ -317,13 +318,14 @@ export const laneCases: readonly CaseDefinition[] = [
       assert.equal(await world.control.cancel('late'), 'removed');
       await shows(world, ['a', 1, 2]);
       assert.equal(await world.control.cancel('a'), 'removed');
-      await world.handsOut('c');
       await shows(world, ['a', 1, 1]);
+      await world.handsOut('c');
     },
     async 'a cancelled job of an ordered lane that waited for its next attempt lets in the next'(world) {
       await pushes(world, laned('a', ordered), laned('b', ordered));
       await world.settles(later(await world.reserveOne()));
       assert.equal(await world.control.cancel('a'), 'removed');
+      await shows(world, ['a', 1, 0]);
       await world.handsOut('b');
     },
     async 'a paused queue goes on letting in jobs of its lanes'(world) {
@@ -355,11 +357,14 @@ export const laneCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'clear', 'delay', 'lanes'], {
-    async 'a cleared queue has no jobs in its lanes, and takes new ones'(world) {
+    async 'the first of very many comes in next, and a cleared queue has no jobs in its lanes and takes new ones'(
+      world,
+    ) {
       await pushes(world, ...numbered(150).map((id) => laned(id, two)), laned('late', { delay: 60 }));
       await pushes(world, laned('x', { key: 'b', ...ordered }), { payload: probe('plain') });
-      await world.reserveOne();
-      assert.equal(await world.connection.queues.clear!(world.queue), 153);
+      await world.settles(completed(await world.reserveOne()));
+      await world.handsOut('probe-2', 'x', 'plain', 'probe-3');
+      assert.equal(await world.connection.queues.clear!(world.queue), 152);
       await world.holds({});
       await shows(world);
       await pushes(world, laned('new'), laned('newer'));
