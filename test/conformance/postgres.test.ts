@@ -1,3 +1,4 @@
+import { Pool } from 'pg';
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 import { PostgresWorld } from '../connections/sql/postgres/open-postgres';
@@ -15,23 +16,31 @@ const TABLES = [
   'store_lanes',
 ];
 
+/** Of all cases: a session that has prepared the functions once is spared it in the others. */
+let pool: Pool;
+
+// Before the server ends.
+afterAll(() => pool.end());
+
 const world = new PostgresWorld().forTests();
 
 beforeAll(async () => {
   world.table = 'store';
   await world.open();
+  pool = new Pool({ connectionString: world.server.url, max: 10 });
+  pool.on('error', () => undefined);
 });
 
 /** Each case leaves the tables empty and moves the time by an offset that the statements add to the server's clock. */
 async function openPostgres(): Promise<ConformanceHarness> {
   world.table = 'store';
   return {
-    connection: world.connect(),
-    second: () => world.connect(),
+    connection: world.connect({ pool }),
+    second: () => world.connect({ pool }),
     advance: (seconds) => void (world.offset += seconds),
     dispose: async () => {
       await world.closeAll();
-      await world.rows(`WITH ${TABLES.map((table) => `${table}_rows AS (DELETE FROM ${table})`).join(', ')} SELECT`);
+      await pool.query(`WITH ${TABLES.map((table) => `${table}_rows AS (DELETE FROM ${table})`).join(', ')} SELECT`);
     },
   };
 }
