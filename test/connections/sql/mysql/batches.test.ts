@@ -9,7 +9,7 @@ import { begin, completed, counted, describeBatches, failed, member, newBatch } 
 import { MysqlWorld } from './open-mysql';
 import { settleIn, waitOn } from '../../../support/exchange';
 
-const world = new MysqlWorld().forTests();
+const world = new MysqlWorld().forTests({ sameTables: true });
 
 describeBatches(world);
 

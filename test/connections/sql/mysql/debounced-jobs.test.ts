@@ -4,7 +4,7 @@ import { debounced, describeDebouncedJobs } from '../server/debounced-jobs';
 import { pushes } from '../server/unique-keys';
 import { MysqlWorld } from './open-mysql';
 
-const world = new MysqlWorld().forTests();
+const world = new MysqlWorld().forTests({ sameTables: true });
 
 describeDebouncedJobs(world);
 

@@ -4,7 +4,7 @@ import { reserve } from '../open-database';
 import { describeLanes, laned } from '../server/lanes';
 import { MysqlWorld } from './open-mysql';
 
-const world = new MysqlWorld().forTests();
+const world = new MysqlWorld().forTests({ sameTables: true });
 
 describeLanes(world, {
   async begin() {

@@ -10,6 +10,7 @@ import { ServerWorld, type Row } from '../server/server-world';
 
 export class MysqlWorld extends ServerWorld<MariadbServer, Connection> {
   readonly name = 'MariaDB';
+  protected readonly schema = 'onqueue';
   readonly #options: MariadbServerOptions;
 
   constructor(options: MariadbServerOptions = {}) {

@@ -1,4 +1,4 @@
 import { describeServerOperations } from '../server/operations';
 import { MysqlWorld } from './open-mysql';
 
-describeServerOperations(new MysqlWorld().forTests());
+describeServerOperations(new MysqlWorld().forTests({ sameTables: true }));

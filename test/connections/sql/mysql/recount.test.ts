@@ -1,4 +1,4 @@
 import { describeRecount } from '../server/recount';
 import { MysqlWorld } from './open-mysql';
 
-describeRecount(new MysqlWorld().forTests());
+describeRecount(new MysqlWorld().forTests({ sameTables: true }));

@@ -5,7 +5,7 @@ import { back, completeAll, describeUniqueKeys, pushes, START, tied } from '../s
 import { MysqlWorld } from './open-mysql';
 import { settleIn } from '../../../support/exchange';
 
-const world = new MysqlWorld().forTests();
+const world = new MysqlWorld().forTests({ sameTables: true });
 
 describeUniqueKeys(world);
 

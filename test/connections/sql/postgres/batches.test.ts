@@ -8,7 +8,7 @@ import { PostgresWorld } from './open-postgres';
 import { settleIn } from '../../../support/exchange';
 
 // Two transactions that wait for each other would do so beyond all deadlines.
-const world = new PostgresWorld({ args: ['-c', 'deadlock_timeout=60s'] }).forTests();
+const world = new PostgresWorld({ args: ['-c', 'deadlock_timeout=60s'] }).forTests({ sameTables: true });
 
 describeBatches(world);
 

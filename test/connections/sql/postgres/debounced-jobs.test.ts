@@ -5,7 +5,7 @@ import { debounced, describeDebouncedJobs } from '../server/debounced-jobs';
 import { completeAll, pushes } from '../server/unique-keys';
 import { PostgresWorld } from './open-postgres';
 
-const world = new PostgresWorld().forTests();
+const world = new PostgresWorld().forTests({ sameTables: true });
 
 describeDebouncedJobs(world);
 

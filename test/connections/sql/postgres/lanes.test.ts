@@ -1,7 +1,7 @@
 import { describeLanes } from '../server/lanes';
 import { PostgresWorld } from './open-postgres';
 
-const world = new PostgresWorld().forTests();
+const world = new PostgresWorld().forTests({ sameTables: true });
 
 describeLanes(world, {
   async begin() {

@@ -1,5 +1,5 @@
 /** Connections to a PostgreSQL for one test file. */
-import { Client } from 'pg';
+import { Client, Pool } from 'pg';
 import { connectPostgres } from '../../../../src/connections/sql/postgres/connection';
 import type { SqlConnection } from '../../../../src/connections/sql/connection';
 import type { OpenContext } from '../../../../src/connections/sql/opening';
@@ -9,7 +9,10 @@ import { ServerWorld, type Row } from '../server/server-world';
 
 export class PostgresWorld extends ServerWorld<PostgresServer, Client> {
   readonly name = 'PostgreSQL';
+  protected readonly schema = 'public';
   readonly #options: PostgresServerOptions;
+  /** Its sessions prepare each function once for all tests. */
+  #pool: Pool | undefined;
 
   constructor(options: PostgresServerOptions = {}) {
     super();
@@ -25,6 +28,16 @@ export class PostgresWorld extends ServerWorld<PostgresServer, Client> {
 
   urlOf(port: number): string {
     return `postgres://onqueue@127.0.0.1:${port}/postgres`;
+  }
+
+  protected override place(): Partial<DatabaseConfig> {
+    if (!this.sharesTables) return super.place();
+    this.#pool ??= new Pool({ connectionString: this.server.url, max: 20 }).on('error', () => undefined);
+    return { pool: this.#pool };
+  }
+
+  protected override async closeShared(): Promise<void> {
+    await this.#pool?.end();
   }
 
   protected start(): Promise<PostgresServer> {

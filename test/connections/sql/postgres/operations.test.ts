@@ -5,7 +5,7 @@ import { tableNames } from '../../../../src/connections/sql/address';
 import { describeServerOperations } from '../server/operations';
 import { PostgresWorld } from './open-postgres';
 
-const world = new PostgresWorld().forTests();
+const world = new PostgresWorld().forTests({ sameTables: true });
 
 describeServerOperations(world);
 

@@ -1,4 +1,4 @@
 import { describeRecount } from '../server/recount';
 import { PostgresWorld } from './open-postgres';
 
-describeRecount(new PostgresWorld().forTests());
+describeRecount(new PostgresWorld().forTests({ sameTables: true }));

@@ -7,7 +7,7 @@ import { back, completeAll, describeUniqueKeys, pushes, START, tied } from '../s
 import { PostgresWorld } from './open-postgres';
 import { settleIn } from '../../../support/exchange';
 
-const world = new PostgresWorld().forTests();
+const world = new PostgresWorld().forTests({ sameTables: true });
 
 describeUniqueKeys(world);
 

@@ -40,22 +40,47 @@ export abstract class ServerWorld<
   readonly #clients: Client[] = [];
   readonly #proxies: FaultyProxy[] = [];
   #reader: Promise<Client> | undefined;
+  protected sharesTables = false;
+  #made: readonly Row[] = [];
 
-  /** Starts the server before the tests of the file, gives each test its own tables, and closes what it has opened. */
-  forTests(): this {
+  /**
+   * Starts the server before the tests of the file, gives each test its own tables, and closes what it has opened.
+   *
+   * @param sameTables the tests use one set of tables, which is emptied after each of them: making tables takes longer than most tests. Not
+   *   for those that alter tables or change the user's rights
+   */
+  forTests({ sameTables = false } = {}): this {
+    this.sharesTables = sameTables;
     beforeAll(async () => {
       this.server = await this.start();
     });
     beforeEach(() => this.fresh());
-    afterEach(() => this.closeAll());
-    afterAll(() => this.server.stop());
+    afterEach(async () => {
+      await this.closeAll();
+      if (sameTables) await this.#empty();
+    });
+    afterAll(async () => {
+      await this.closeShared();
+      if (sameTables && this.#reader !== undefined) await this.closeClient(await this.#reader);
+      await this.server.stop();
+    });
     return this;
   }
 
   /** Switches to other tables, which are not made yet. */
   fresh(): void {
-    this.table = `jobs_${++tables}`;
+    this.table = this.sharesTables ? 'jobs' : `jobs_${++tables}`;
     this.offset = 0;
+  }
+
+  async #empty(): Promise<void> {
+    if (this.#made.length === 0) {
+      this.#made = await this.rows(
+        "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = ? AND table_name LIKE '%jobs%'",
+        [this.schema],
+      );
+    }
+    for (const { name } of this.#made) await this.rows(`DELETE FROM ${String(name)}`);
   }
 
   /** Opens a connection whose tables are made. */
@@ -66,9 +91,8 @@ export abstract class ServerWorld<
   }
 
   connect(config: Partial<DatabaseConfig> = {}, context: Partial<OpenContext> = {}): SqlConnection {
-    const url = config.pool === undefined ? { url: this.server.url } : {};
     const connection = this.connected(
-      { driver: 'database', ...url, ...config },
+      { driver: 'database', ...(config.pool === undefined && config.url === undefined && this.place()), ...config },
       {
         name: 'database',
         clock: this.clock,
@@ -115,12 +139,12 @@ export abstract class ServerWorld<
 
   /** The client with which a test looks at rows. It is shared, because polling a condition would use up all connections. */
   protected reader(): Promise<Client> {
-    this.#reader ??= this.client();
+    this.#reader ??= this.sharesTables ? this.openClient() : this.client();
     return this.#reader;
   }
 
   async closeAll(): Promise<void> {
-    this.#reader = undefined;
+    if (!this.sharesTables) this.#reader = undefined;
     await Promise.all(this.#connections.splice(0).map((connection) => connection.close()));
     await Promise.all(this.#clients.splice(0).map((client) => this.closeClient(client)));
     await Promise.all(this.#proxies.splice(0).map((proxy) => proxy.stop()));
@@ -128,6 +152,16 @@ export abstract class ServerWorld<
 
   /** The address of the test's server through another port. */
   abstract urlOf(port: number): string;
+
+  /** Where the tables are, as `information_schema` names it. */
+  protected abstract readonly schema: string;
+
+  /** What a test's connection leads to, if the test says nothing else. */
+  protected place(): Partial<DatabaseConfig> {
+    return { url: this.server.url };
+  }
+
+  protected async closeShared(): Promise<void> {}
 
   protected abstract start(): Promise<Server>;
 
