@@ -1,7 +1,7 @@
 /** What a memory store keeps beside jobs: those that have failed, locks and records. */
 import type { Milliseconds, Seconds, Clock } from '../../base/clock';
 import { readTies } from '../../payload/ties';
-import { bytesOf, textOf, type Text } from './texts';
+import { textOf } from './texts';
 import type { LockStore } from '../contract';
 import { keptUnder, type FailedEntry, type ListedEntry, type FailedStore, type Forgotten } from '../failed-store';
 import { uuidv7 } from '../../payload/uuid';
