@@ -65,7 +65,7 @@ export interface ConnectionSettings {
 
 /** What is kept of what happened to jobs. */
 export interface HistoryConfig {
-  /** How long completed jobs are remembered: a duration, or `false`: not at all. Default: `'1h'`. */
+  /** How long completed jobs are remembered, in seconds or as `'1h'`; or `false`: not at all. Default: `'1h'`. */
   readonly completed?: Duration | false | undefined;
   /** Whether to keep the source lines around the place where an attempt threw. Default: `true`. */
   readonly sourceLines?: boolean | undefined;

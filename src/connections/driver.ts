@@ -138,11 +138,11 @@ export interface CommonConfig {
 /** The keys of every connection with a store. */
 export interface StoreConfig extends CommonConfig {
   /**
-   * The lease: how long a job stays with a worker that has gone silent. It may be shorter than a job takes, because a running
+   * The lease: how long a job stays with a worker that has gone silent, in seconds or as `'30s'`. It may be shorter than a job takes, because a running
    * worker renews it. `null` is refused. Default: 30 s.
    */
   readonly retryAfter?: Duration | undefined;
-  /** How long a call waits for the store to answer. Default: 5 s. */
+  /** How long a call waits for the store to answer, in seconds or as `'5s'`. Default: 5 s. */
   readonly deadline?: Duration | undefined;
 }
 

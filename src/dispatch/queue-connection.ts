@@ -175,7 +175,7 @@ function idIn(payload: string): string | undefined {
 const ONE_AT_A_TIME = 'name one queue at a time';
 
 export interface PauseOptions {
-  /** How long, more than 0: seconds, or a text with a unit. Default: until the queue is resumed. */
+  /** How long, more than 0: seconds, or `'10m'`. Default: until the queue is resumed. */
   readonly for?: Duration | undefined;
 }
 
@@ -204,7 +204,7 @@ export interface FindOptions {
 }
 
 export interface ResultOptions extends FindOptions {
-  /** How long to wait; 0 looks only once. Default: 30 s. */
+  /** How long to wait, in seconds or as `'1m'`; 0 looks only once. Default: 30 s. */
   readonly within?: Duration | undefined;
 }
 

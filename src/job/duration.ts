@@ -4,10 +4,10 @@ import { invalidDuration, invalidJobOption } from './errors';
 
 export type DurationUnit = 'ms' | 's' | 'm' | 'h' | 'd';
 
-/** A number means seconds, as in Laravel; a string carries its unit. */
+/** A number means seconds, as in Laravel; a string carries its unit: `'500ms'`, `'30s'`, `'10m'`, `'2h'`, `'1d'`. */
 export type Duration = number | `${number}${DurationUnit}`;
 
-/** A duration from now, or a moment. */
+/** A duration from now, in seconds or as `'10m'`, or a moment. */
 export type Delay = Duration | Date;
 
 const SECONDS_IN: Readonly<Record<DurationUnit, number>> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 };
@@ -129,9 +129,9 @@ export type Backoff =
   | readonly Duration[]
   | { readonly delays: Duration | readonly Duration[]; readonly jitter?: number | boolean | undefined }
   | {
-      /** The first wait. Each later one is twice as long. */
+      /** The first wait, in seconds or as `'1s'`. Each later one is twice as long. */
       readonly exponential: Duration;
-      /** The longest wait, including jitter. Default 1 d. */
+      /** The longest wait, in seconds or as `'10m'`, including jitter. Default 1 d. */
       readonly max?: Duration | undefined;
       readonly jitter?: number | boolean | undefined;
     };

@@ -10,7 +10,7 @@ import { declareJob } from './declare';
 import type { Delay } from './duration';
 import { invalidJobClass } from './errors';
 import type { Middleware } from './middleware';
-import type { JobOptions } from './options';
+import type { JobOptions, RunOptions } from './options';
 import type { HandlesAll, TogetherOptions } from './together';
 
 /** What a job inherits. An interface, because a job could not declare fields over the accessors of a class. */
@@ -84,9 +84,20 @@ export type ResultOf<T> = T extends Handling | (abstract new (...parameters: nev
   ? HandleResult<T extends abstract new (...parameters: never[]) => infer J ? J : T>
   : T;
 
+/** Options that a field could hide: `dispatch` refuses each instance that has one. A method of that name is the option. */
+type HidingField<
+  Instance,
+  Name = Extract<keyof Instance, 'connection' | 'queue' | 'delay' | keyof RunOptions>,
+> = Name extends keyof Instance ? (Instance[Name] extends (...parameters: never[]) => unknown ? never : Name) : never;
+
+/** In the compiler's error about a class that has such a field. */
+type NoHidingField<Instance> = [HidingField<Instance>] extends [never]
+  ? unknown
+  : { readonly 'a field is called like an option of @Job(): give it another name': HidingField<Instance> };
+
 /** Works under legacy and standard decorators. Returns the class, so that `const A = Job()(class A …)` works. */
 export type JobDecorator = <C extends Class>(
-  target: C,
+  target: C & NoHidingField<C['prototype']>,
   // A tighter type would refuse classes with a private constructor.
   // oxlint-disable-next-line typescript/no-explicit-any
   context?: ClassDecoratorContext<any>,
@@ -97,7 +108,7 @@ type Condition<J> = boolean | ((job: J) => boolean);
 
 /** The same for a class with `together`: it needs a static `handleAll` that takes its own jobs. */
 export type TogetherDecorator = <C extends Class>(
-  target: C & HandlesAll<C['prototype']>,
+  target: C & HandlesAll<C['prototype']> & NoHidingField<C['prototype']>,
   // oxlint-disable-next-line typescript/no-explicit-any
   context?: ClassDecoratorContext<any>,
 ) => C;

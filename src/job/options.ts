@@ -42,13 +42,13 @@ export interface JobOptions {
   connection?: string | undefined;
   /** The queue that the job is sent to. Default: the connection's `queue`. */
   queue?: string | undefined;
-  /** A duration from the dispatch, or a `Date`. Default: 0. */
+  /** How long after the dispatch, in seconds or as `'10m'`, or a `Date`. Default: 0. */
   delay?: Delay | undefined;
   /** Attempts before the job fails; 0: no limit. Default: 1. */
   tries?: number | undefined;
-  /** Wait before the next attempt: `'10s'`, a list, `{ delays, jitter }`, or `{ exponential, max, jitter }`. Default: 0. */
+  /** Wait before the next attempt: seconds, `'10s'`, a list, `{ delays, jitter }`, or `{ exponential, max, jitter }`. Default: 0. */
   backoff?: Backoff | undefined;
-  /** Time for one attempt; 0: no limit. Default: 60 s. */
+  /** Time for one attempt, in seconds or as `'2m'`; 0: no limit. Default: 60 s. */
   timeout?: Duration | undefined;
   /** Fail at the first timeout, whatever `tries` says. Default: `false`. */
   failOnTimeout?: boolean | undefined;
@@ -56,7 +56,7 @@ export interface JobOptions {
   maxCrashes?: number | undefined;
   /** The job fails after this many throws or timeouts, whatever `tries` says. Default: no limit. */
   maxExceptions?: number | undefined;
-  /** No attempt starts after this span from the dispatch, or this `Date`, by the store's clock. Replaces `tries`. Default: none. */
+  /** No attempt starts later than this after the dispatch, in seconds or as `'1d'`, or than this `Date`, by the store's clock. Replaces `tries`. Default: none. */
   retryUntil?: Delay | undefined;
   /**
    * Within `Queue.transaction()`: `true` sends the job after the commit, as if the dispatch said `afterCommit()`; `false` sends
@@ -101,7 +101,7 @@ export interface JobOptions {
   /** If an entity that the job carries is gone, cancel the job instead of failing the attempt. Default: `false`. */
   deleteWhenMissing?: boolean | undefined;
   /**
-   * How long the result of `handle()` is kept for `Queue.result(id)`: see [results](results.md). Default: `false`, not at all.
+   * How long the result of `handle()` is kept for `Queue.result(id)`, in seconds or as `'1h'`: see [results](results.md). Default: `false`, not at all.
    */
   keepResult?: false | Duration | undefined;
   /**
@@ -127,7 +127,7 @@ export interface UniqueOptions {
   /** What frees the key: the end of the job, whatever its outcome, or its start. Default: `'end'`. */
   readonly until?: 'start' | 'end' | undefined;
   /**
-   * The longest time that the key is held, counted from the dispatch by the store's clock. Default: as long as the job exists.
+   * The longest time that the key is held, in seconds or as `'1h'`, counted from the dispatch by the store's clock. Default: as long as the job exists.
    */
   readonly for?: Duration | undefined;
 }
@@ -162,9 +162,9 @@ export interface DebounceOptions {
    * job's type: `by: (job: Sync) => job.tenant`. Default: nothing; each dispatch of the class replaces the one before.
    */
   by?(this: void, job: object): string | number;
-  /** How long each dispatch waits for a later one. */
+  /** How long each dispatch waits for a later one, in seconds or as `'30s'`. */
   readonly wait: Duration;
-  /** The longest time that the job is put off, counted from the first dispatch by the store's clock. Default: no limit. */
+  /** The longest time that the job is put off, in seconds or as `'5m'`, counted from the first dispatch by the store's clock. Default: no limit. */
   readonly longest?: Duration | undefined;
 }
 
@@ -217,13 +217,13 @@ export type OverlapPolicy = 'skip' | 'allow';
 export interface ScheduleOptions {
   /** Five fields: minute, hour, day of the month, month, weekday: `'0 3 * * *'`. This or `every`. */
   readonly cron?: string | undefined;
-  /** The multiples of a span, counted from 1970 in UTC: `'15m'` means each full quarter of an hour. */
+  /** The multiples of a span, in seconds or with a unit, counted from 1970 in UTC: `'15m'` means each full quarter of an hour. */
   readonly every?: Duration | undefined;
   /** The time zone of the times in `cron`. Default: `'UTC'`. */
   readonly timezone?: string | undefined;
   /** Default: the name of the job. */
   readonly name?: string | undefined;
-  /** A second entry sets how far back to look: `['latest', '6h']`. Default: `'latest'`, within an hour. */
+  /** A second entry sets how far back to look, in seconds or with a unit: `['latest', '6h']`. Default: `'latest'`, within an hour. */
   readonly missed?: MissedPolicy | readonly [policy: MissedPolicy, within: Duration] | undefined;
   /** Default: `'skip'` if the store keeps unique keys, unless `missed` is `'all'`. */
   readonly overlap?: OverlapPolicy | undefined;

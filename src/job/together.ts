@@ -7,7 +7,7 @@ import type { Seconds } from '../base/clock';
 export interface TogetherOptions {
   /** How many jobs one call gets at most, from 2. */
   readonly most: number;
-  /** How long the first job of a call waits for others. */
+  /** How long the first job of a call waits for others, in seconds or as `'1s'`. */
   readonly wait: Duration;
 }
 

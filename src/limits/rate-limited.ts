@@ -11,7 +11,7 @@ import type { WindowRate } from './rates';
 export interface Rate {
   /** A whole number, at least 1. */
   readonly allow: number;
-  /** At least 100 ms. */
+  /** The length of the window, in seconds or as `'1m'`: at least 100 ms. */
   readonly every: Duration;
 }
 

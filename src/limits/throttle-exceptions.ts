@@ -22,9 +22,9 @@ import {
 export interface ThrottleOptions {
   /** So many failures open the circuit: a whole number from 1 to 1000. */
   readonly after: number;
-  /** They count if they came within this time. */
+  /** They count if they came within this time, in seconds or as `'1m'`. */
   readonly within: Duration;
-  /** For so long nobody tries. */
+  /** For so long nobody tries: seconds, or `'5m'`. */
   readonly wait: Duration;
   /** Only these errors count. Default: all that a job throws. */
   readonly only?: readonly ErrorTest[] | undefined;

@@ -14,7 +14,7 @@ export type OverlapOptions = {
   readonly shared?: boolean | undefined;
 } & (
   | {
-      /** It comes back after about this long. Default 5 s. */
+      /** It comes back after about this long, in seconds or as `'10s'`. Default 5 s. */
       readonly wait?: Duration | undefined;
       readonly skip?: false | undefined;
     }

@@ -37,19 +37,19 @@ export interface WorkerOptions {
   concurrency?: number | undefined;
   /** Attempts of jobs that set none themselves; 0: no limit. Default: 1. */
   tries?: number | undefined;
-  /** Wait before the next attempt, for jobs that set none themselves. Default: 0. */
+  /** Wait before the next attempt, in seconds or as `'10s'`, for jobs that set none themselves. Default: 0. */
   backoff?: Backoff | undefined;
-  /** Time for one attempt, for jobs that set none themselves; 0: no limit. Default: 60 s. */
+  /** Time for one attempt, in seconds or as `'2m'`, for jobs that set none themselves; 0: no limit. Default: 60 s. */
   timeout?: Duration | undefined;
   /** Stop after this many jobs; 0: never. Default: 0. */
   maxJobs?: number | undefined;
-  /** Stop after this time; 0: never. Default: 0. */
+  /** Stop after this time, in seconds or as `'1h'`; 0: never. Default: 0. */
   maxTime?: Duration | undefined;
   /** Stop when the process uses more than this many MB of resident memory; 0: never. Default: 0. */
   memory?: number | undefined;
-  /** Pause when there is no work and the store cannot wake the worker, and after a veto of `looping`. Default: 1 s. */
+  /** Pause when there is no work and the store cannot wake the worker, and after a veto of `looping`: seconds, or `'500ms'`. Default: 1 s. */
   sleep?: Duration | undefined;
-  /** Pause of a slot after each job. Default: 0. */
+  /** Pause of a slot after each job, in seconds or as `'500ms'`. Default: 0. */
   rest?: Duration | undefined;
   /** Run one job at most, and wait for it at most as long as `sleep`. Default: `false`. */
   once?: boolean | undefined;
@@ -64,7 +64,7 @@ export interface WorkerOptions {
    * `stopWhenEmpty`. Default: `false`.
    */
   drain?: boolean | undefined;
-  /** Time for running jobs to finish when the worker stops, and for a job past its timeout. Default: 30 s. */
+  /** Time for running jobs to finish when the worker stops, and for a job past its timeout: seconds, or `'30s'`. Default: 30 s. */
   grace?: Duration | undefined;
   /** Also send the jobs of [schedules](schedules.md) declared in this process when they are due. Default: `true`. */
   schedule?: boolean | undefined;

@@ -11,6 +11,18 @@ import { HOOK_NAMES } from '../../src/job/hooks';
 
 const root = join(__dirname, '../..');
 
+/** Where programs find options. */
+function publicSource(): string {
+  const folders = ['job', 'worker', 'limits', 'connections', 'dispatch', 'application', 'operations'];
+  const files = folders.flatMap((folder) =>
+    readdirSync(join(root, 'src', folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => readFileSync(join(root, 'src', folder, name), 'utf8')),
+  );
+  // Within the functions, and in classes, nobody sees a comment.
+  return files.flatMap((file) => file.match(/^export (?:interface|type)[^]*?^\}/gm) ?? []).join('\n');
+}
+
 type Row = readonly [option: string, meaning: string, fallback: string];
 
 /** From the comments of an interface, each of which ends with the default. */
@@ -124,6 +136,17 @@ describe('the option tables in the documentation', () => {
 
   it('give a default for each option', () => {
     expect(tables.flatMap(([, , , rows]) => rows).filter(([, meaning, fallback]) => !meaning || !fallback)).toEqual([]);
+  });
+
+  it('and every comment on a duration say that a number is seconds, and how a unit is written', () => {
+    const comments =
+      /\/\*\*((?:(?!\*\/)[^])*)\*\/\s+(?:readonly )?(\w+)\??: [^;]*\b(?:Duration|Delay|Backoff)\b[^;]*;/g;
+    const exported = [...publicSource().matchAll(comments)];
+    const isTold = ([, comment = '']: RegExpExecArray): boolean =>
+      /seconds/.test(comment) && /`?'\d+(?:ms|s|m|h|d)'/.test(comment);
+
+    expect(exported.length).toBeGreaterThan(20);
+    expect(exported.filter((found) => !isTold(found)).map(([, comment, name]) => `${name}: ${comment}`)).toEqual([]);
   });
 
   it('contain every hook', () => {

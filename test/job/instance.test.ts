@@ -172,6 +172,7 @@ describe('an own property', () => {
   });
 
   it('is refused if it is named like an option on a class that does not extend Job', () => {
+    // @ts-expect-error -- the compiler says so first
     @Job()
     class PlainOption {
       tries = 5;

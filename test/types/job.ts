@@ -1,6 +1,7 @@
 /** What must and must not compile where a job is declared. Checked by the compiler; never run. */
 import type { JobContext } from '../../src/job/job-context';
 import { Queue } from '../../src/application/queue';
+import type { Duration } from '../../src/job/duration';
 import { Job } from '../../src/job/job';
 import type { JobOptions } from '../../src/job/options';
 
@@ -53,6 +54,49 @@ export class MomentTimeout extends Job {}
 // @ts-expect-error -- the brackets are missing
 @Job
 export class NoBrackets extends Job {}
+
+// --- Fields ---
+
+// @ts-expect-error -- a field that hides the option `queue`
+@Job()
+export class QueueField extends Job {
+  constructor(readonly queue: string) {
+    super();
+  }
+}
+
+// @ts-expect-error -- a field that hides the option `tries`
+@Job({ queue: 'mail' })
+export class TriesField {
+  tries?: number;
+}
+
+// @ts-expect-error -- a field that hides the option `delay`
+@Job()
+// @ts-expect-error -- and hides delay()
+export class DelayField extends Job {
+  constructor(readonly delay: number) {
+    super();
+  }
+}
+
+// @ts-expect-error -- a field that hides the option `timeout`, in jobs that are handled together
+@Job({ together: { most: 10, wait: '1s' } })
+export class TimeoutField {
+  readonly timeout = 5;
+  static handleAll(_jobs: readonly TimeoutField[]): void {}
+}
+
+@Job()
+export class OptionMethods extends Job {
+  readonly version = 2;
+  tries(): number {
+    return 3;
+  }
+  backoff(error: Error): Duration {
+    return error.name === 'Busy' ? '10s' : 0;
+  }
+}
 
 // --- Classes ---
 

@@ -82,7 +82,7 @@ export interface FailedFilter {
    * 550`. Stacks and causes do not count.
    */
   readonly group?: string | undefined;
-  /** Jobs that failed longer ago than this, by their store's clock. */
+  /** Jobs that failed longer ago than this, in seconds or as `'7d'`, by their store's clock. */
   readonly olderThan?: Duration | undefined;
 }
 

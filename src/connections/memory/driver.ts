@@ -6,6 +6,7 @@ import { ALL_CAPABLE, type CommonConfig, type Driver } from '../driver';
 /** Jobs live in this process, and end with it. */
 export interface MemoryConfig extends CommonConfig {
   readonly driver: 'memory';
+  /** The lease, in seconds or as `'30s'`. Default: 30 s. */
   readonly retryAfter?: Duration | undefined;
 }
 

@@ -128,7 +128,7 @@ export interface BatchPlaceOptions {
 }
 
 export interface BatchPruneOptions extends BatchPlaceOptions {
-  /** Batches that finished longer ago than this. */
+  /** Batches that finished longer ago than this: seconds, or `'7d'`. */
   readonly olderThan: Duration;
   /** Also batches that were created longer ago and have not finished. Default false. */
   readonly unfinished?: boolean | undefined;

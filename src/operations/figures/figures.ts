@@ -26,7 +26,7 @@ import { SAMPLE } from './queue-sampler';
 
 export interface FigureOptions {
   /**
-   * How far to look back: up to 2 h in minutes, up to a day in quarters of an hour, up to 7 days in spans of three hours.
+   * How far to look back, in seconds or as `'1h'`: up to 2 h in minutes, up to a day in quarters of an hour, up to 7 days in spans of three hours.
    * Default: an hour.
    */
   readonly within?: Duration | undefined;

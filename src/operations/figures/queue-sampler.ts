@@ -140,7 +140,7 @@ function textOf(limits: QueueLimits): string {
 export interface QueueLimit {
   /** Busy if more jobs than this are ready; delayed jobs do not count. */
   readonly size?: number | undefined;
-  /** Busy if the oldest ready job has waited longer than this. */
+  /** Busy if the oldest ready job has waited longer than this: seconds, or `'5m'`. */
   readonly wait?: Duration | undefined;
 }
 
