@@ -7,7 +7,7 @@ import { checkBytes, checkSize } from './payload-limit';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Hooks } from '../job/hooks';
 import { PendingBatch, isLink } from '../job/pending';
-import { checkInstance, definitionOfJob } from '../job/instance';
+import { checkInstance, definitionOfJob, warnOfNoHandler } from '../job/instance';
 import { registry, type JobDefinition, type JobRegistry } from '../job/registry';
 import type { Class } from '../base/class';
 import { invalidChain, invalidJobOption } from '../job/errors';
@@ -87,6 +87,7 @@ export class JobEncoder {
     const definition = definitionOfJob(job, application.registry);
     const { name, format } = definition;
     checkInstance(job, definition);
+    warnOfNoHandler(definition, application.registry);
     const { batch, chain, occurrence } = dispatch;
     const isBound = from !== undefined || chain !== undefined || batch !== undefined;
     if (isBound && declaredDebouncing(definition) !== undefined) throw debouncedInChain(name);

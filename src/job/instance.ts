@@ -7,7 +7,17 @@ import type { OnqueueError } from '../base/onqueue-error';
 import { inject } from '../container/scope';
 import { registry, type JobDefinition, type JobRegistry } from './registry';
 import { classOf, parentOf, type Class } from '../base/class';
-import { invalidJobOption, notRunning, reservedProperty, methodInField, notAJob, undecoratedJob } from './errors';
+import { hasHandleAll } from './together';
+import { isUnderJest } from '../base/environment';
+import {
+  invalidJobOption,
+  noHandler,
+  notRunning,
+  reservedProperty,
+  methodInField,
+  notAJob,
+  undecoratedJob,
+} from './errors';
 import { checkQueueName } from './option-kinds';
 import { JOB_OPTIONS, type JobOptions } from './options';
 
@@ -190,6 +200,27 @@ const SUSPECT: ReadonlySet<string> = new Set([...METHODS, ...Object.keys(JOB_OPT
  */
 export function checkInstance(job: object, definition: JobDefinition): void {
   for (const property of Object.keys(job)) if (SUSPECT.has(property)) checkProperty(job, property, definition);
+}
+
+/** Classes that can be run here, or that were warned about. */
+const looked = new WeakSet<JobDefinition>();
+
+/**
+ * Warns once of a class whose jobs nothing here could run: its `handle` may be mistyped, or its handler not imported. No error, because
+ * a program that only dispatches may share the class with a worker that has the handler.
+ */
+export function warnOfNoHandler(definition: JobDefinition, jobs: JobRegistry): void {
+  if (looked.has(definition)) return;
+  looked.add(definition);
+  const { target, format } = definition;
+  const isRun = 'handle' in target.prototype || hasHandleAll(target) || jobs.handlerOf(target) !== undefined;
+  // Laravel runs those with a format of its own.
+  if (isRun || format !== undefined || isUnderJest()) return;
+  const { message } = noHandler(target.name);
+  process.emitWarning(
+    `${message} It is sent, for a worker that has a handler; if that is meant, start this process with --disable-warning=ONQUEUE_NO_HANDLER.`,
+    { type: 'OnqueueWarning', code: 'ONQUEUE_NO_HANDLER' },
+  );
 }
 
 function checkProperty(job: object, property: string, { file, target, options }: JobDefinition): void {

@@ -31,7 +31,9 @@ import {
   type JobState,
   type ListedState,
 } from './listed-job';
-import { fieldsIn } from '../payload/values';
+import { CARRIER, type Chain, NO_CHAIN, readCarried, readChain } from '../payload/chain';
+import { HANDLER_WITH_FOLLOWERS } from '../payload/payload-text';
+import { fieldsIn, isRecord } from '../payload/values';
 import { hash } from 'node:crypto';
 import { invalidListing } from './errors';
 
@@ -205,6 +207,17 @@ export function readProgress(text: string | undefined, stands: (fence: number) =
   if (typeof value !== 'number' || typeof at !== 'number') return undefined;
   if (typeof fence === 'number' && !stands(fence)) return undefined;
   return { value, text: typeof told === 'string' ? told : undefined, at: new Date(at) };
+}
+
+/** What follows the job, as its payload says. Never throws: a worker will report what is wrong with it. */
+export function chainOf({ name, payload }: FoundJob): Chain {
+  const fields = isRecord(payload) ? payload : {};
+  try {
+    if (name === CARRIER) return { links: readCarried(fields['data']) };
+    return fields['job'] === HANDLER_WITH_FOLLOWERS ? readChain(fields) : NO_CHAIN;
+  } catch {
+    return NO_CHAIN;
+  }
 }
 
 /** The latest failure with this id. */

@@ -116,20 +116,30 @@ export interface ShownResult {
   readonly reason?: string | undefined;
 }
 
-/** Undefined if nothing is kept. Written before the end, so it counts only once the job no longer waits or runs. */
+/**
+ * Undefined if nothing is kept. Written before the end, so it counts only once the job no longer waits or runs.
+ *
+ * @param isRevealed whether it is opened, and nothing in it is masked. The log says so
+ * @throws UnknownKeyError, E_TAMPERED_PAYLOAD it is to be revealed
+ */
 export async function shownResult(
   connection: Connection,
   application: Application,
   id: string,
+  isRevealed = false,
 ): Promise<ShownResult | undefined> {
   if (id.length > LONGEST_ID) return undefined;
   const text = await application.operationsOf(connection)?.records.get(RESULTS, id);
-  return text === undefined ? undefined : readShown(text);
+  if (text === undefined) return undefined;
+  if (!isRevealed) return shownIn(masked(text));
+  const fields = fieldsIn(text) ?? {};
+  const facts = { job: fields['job'], id, connection: connection.name };
+  application.logger.warn(facts, `The result of ${String(facts.job)} ${id} was revealed`);
+  return shownIn(openedEnd(fields, application.vault, id));
 }
 
 /** Undefined if this version does not understand the record. */
-function readShown(text: string): ShownResult | undefined {
-  const read = parsed(text);
+function shownIn(read: Fields | undefined): ShownResult | undefined {
   if (read === undefined) return undefined;
   const { kind, command, types, reason } = read;
   // Sealed, it is shown as such.
@@ -139,7 +149,7 @@ function readShown(text: string): ShownResult | undefined {
   return { kind, reason: redact(`${String(reason['name'])}: ${String(reason['message'])}`) };
 }
 
-function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+function masked(text: string): Fields | undefined {
   try {
     const read = maskedJson(text);
     return isRecord(read) ? read : undefined;

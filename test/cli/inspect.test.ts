@@ -79,11 +79,14 @@ it('shows the attempts and error of a failed job, and which commands apply', asy
 });
 
 it('shows where a waiting job is, with the options of its dispatch and how to cancel it', async () => {
-  const id = await new JobBus(() => manager).dispatch(new Inspected('ada').delay('1h'));
+  const bus = new JobBus(() => manager);
+  const chain = bus.chain([new Inspected('ada').delay('1h'), new Inspected('bo'), new Inspected('cy').onQueue('late')]);
+  const id = await chain.catch(new Inspected('dee')).dispatch();
 
   const { stdout } = await kit.run('inspect', id, '--connection=memory', '--queue=mail');
 
   expect(stdout).toMatch(/^State {7}delayed$/m);
+  expect(stdout).toMatch(/^Followed by Inspected \(mail\), Inspected \(late\); if one fails: Inspected \(mail\)$/m);
   expect(stdout).toMatch(/^Ready at {4}\S+ \S+ UTC$/m);
   expect(stdout).toContain(`onqueue promote ${id} --connection=memory  runs it now`);
   expect(stdout).toContain(`onqueue cancel ${id} --connection=memory  keeps it from running`);

@@ -55,6 +55,8 @@ it('shows the result as its classes have it, with secrets masked, and with --jso
     value: { at: '2027-03-27T12:00:00.000Z' },
     types: { '/at': 'Date' },
   });
+  for (const command of ['result', 'inspect'])
+    expect((await kit.run(command, id, '--reveal')).stdout).toContain("password: 'hunter2'");
   expect((await kit.run('inspect', id)).stdout).toMatch(/^Result {6}\{ at: 2027-03-27T12:00:00\.000Z, /m);
   expect(JSON.parse((await kit.run('inspect', id, '--json')).stdout)).toMatchObject({
     result: { value: { at: '2027-03-27T12:00:00.000Z' } },

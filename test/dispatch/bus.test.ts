@@ -223,6 +223,31 @@ describe('Bus.dispatchNow', () => {
 
     await expect(bus.dispatchNow(new Idle())).rejects.toMatchObject({ code: 'E_NO_HANDLER' });
   });
+
+  it('warns once of a class whose jobs nothing here could run, and of no other', async () => {
+    const { bus } = given();
+    const emit = jest.spyOn(process, 'emitWarning').mockImplementation();
+    jest.replaceProperty(process, 'env', { ...process.env, JEST_WORKER_ID: undefined });
+    @Job()
+    class Order {}
+    @Job()
+    class Sale {}
+    @Handles(Sale)
+    class SaleHandler {
+      handle(_sale: Sale): void {}
+    }
+    await bus.bulk([new Order(), new SendMail('a'), new Sale()]);
+    await bus.dispatch(new Order());
+    jest.restoreAllMocks();
+
+    expect(SaleHandler.name).toBe('SaleHandler');
+    expect(emit.mock.calls).toEqual([
+      [
+        expect.stringMatching(/^Order has no handle\(\), and no class .* is meant, start this/),
+        expect.objectContaining({ code: 'ONQUEUE_NO_HANDLER' }),
+      ],
+    ]);
+  });
 });
 
 describe('Bus.bulk', () => {

@@ -75,6 +75,7 @@ export class TriesField {
 @Job()
 // @ts-expect-error -- and hides delay()
 export class DelayField extends Job {
+  // @ts-expect-error -- without `override`, too
   constructor(readonly delay: number) {
     super();
   }

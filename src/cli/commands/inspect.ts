@@ -3,16 +3,17 @@ import { foldedStack } from '../../base/folded-stack';
 import type { Milliseconds } from '../../base/clock';
 import { oneLine, shellWord } from '../../base/text';
 import { fullness } from '../../operations/fullness';
-import type { FoundJob } from '../../operations/found-job';
+import { chainOf, type FoundJob } from '../../operations/found-job';
 import type { Attempt, SourceLines } from '../../operations/history/attempt';
 import { shownResult } from '../../operations/kept-end';
+import { chainedJobOf, type ChainLink } from '../../payload/chain';
 import { CHOSEN_FIELDS } from '../../payload/payload-text';
 import { isRecord } from '../../payload/values';
 import { defineCommand } from '../command';
 import { jobText, resultText } from '../decoded-data';
 import { CONNECTION, reveal, text } from '../flags';
 import { openConnection } from '../named-queues';
-import { agoText, momentText } from '../output';
+import { agoText, counted, momentText } from '../output';
 
 export const inspect = defineCommand({
   name: 'inspect',
@@ -40,7 +41,7 @@ export const inspect = defineCommand({
     const failure = job.state === 'failed' ? await manager.failed.get(id, { ...flags, queue: job.queue }) : undefined;
     const full = await fullness(manager.driver(connection.name), job);
     const isOver = job.state === 'completed' || job.state === 'unknown';
-    const given = isOver ? await shownResult(manager.driver(connection.name), manager, id) : undefined;
+    const given = isOver ? await shownResult(manager.driver(connection.name), manager, id, flags.reveal) : undefined;
     const { value, types } = given ?? {};
     const result = given?.kind === 'completed' ? { value, types } : undefined;
     output.result({ ...job, exception: failure?.exception, fullness: full, result });
@@ -105,11 +106,28 @@ function factsOf(
     ['Failed at', when(job.failedAt)],
     ['Completed', when(job.completedAt)],
     ['Batch', batch],
+    ['Followed by', followersText(job)],
     ['Progress', progress && `${Math.floor(progress.value * 100)}%${what} (${agoText(progress.at, now)})`],
     ['Options', options.map((field) => `${field} ${JSON.stringify(fields?.[field])}`).join(', ') || undefined],
     // Whole where its class is not known: then only the wire form says what it carries.
     [data === undefined ? 'Payload' : 'Data', data ?? (fields && JSON.stringify(fields))],
   ];
+}
+
+/** How many jobs of a chain are shown; `--json` has all. */
+const MOST = 20;
+
+function followersText(job: FoundJob): string | undefined {
+  const { links, caught } = chainOf(job);
+  const told = (link: ChainLink): string => {
+    const { name, queue, connection } = chainedJobOf(link, job.connection);
+    return `${name} (${connection === job.connection ? queue : `${connection}, ${queue}`})`;
+  };
+  const left = links.length - MOST;
+  const names = [...links.slice(0, MOST).map(told), ...(left > 0 ? [counted(left, 'more job')] : [])].join(', ');
+  return (
+    [names, ...(caught === undefined ? [] : [`if one fails: ${told(caught)}`])].filter(Boolean).join('; ') || undefined
+  );
 }
 
 const stateText = ({ state, waitsToRunAlone }: FoundJob, full: string | undefined): string =>

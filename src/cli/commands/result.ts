@@ -5,14 +5,14 @@ import { shownResult } from '../../operations/kept-end';
 import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from '../../payload/errors';
 import { defineCommand } from '../command';
 import { resultText } from '../decoded-data';
-import { CONNECTION, text, time } from '../flags';
+import { CONNECTION, reveal, text, time } from '../flags';
 import { openConnection } from '../named-queues';
 
 export const result = defineCommand({
   name: 'result',
   summary: 'show the result of a job',
   description:
-    'Its class must set keepResult. Secrets are masked, and what is encrypted stays sealed. The exit code is 1 if there is no result.',
+    'Its class must set keepResult. Secrets are masked, and what is encrypted stays sealed, unless they are revealed. The exit code is 1 if there is no result.',
   examples: [
     ['onqueue result 0193a6c1-…', 'the result, if there is one by now'],
     ['onqueue result 0193a6c1-… --within=1m', 'waits up to a minute for the end of the job'],
@@ -23,13 +23,15 @@ export const result = defineCommand({
     within: time('how long to wait for the end of the job (default: 0s)'),
     queue: text('<name>', 'its queue (default: searches all queues of the connection)'),
     connection: CONNECTION,
+    reveal: reveal(),
   },
   async run(call) {
     const { flags, output } = call;
     const [id = ''] = call.words;
     const { manager, connection } = await openConnection(call);
     const problem = await problemOf(connection.result(id, { queue: flags.queue, within: flags.within ?? '0s' }));
-    const shown = problem === undefined ? await shownResult(manager.driver(connection.name), manager, id) : undefined;
+    const driver = manager.driver(connection.name);
+    const shown = problem === undefined ? await shownResult(driver, manager, id, flags.reveal) : undefined;
     if (shown?.kind === 'completed') {
       output.result({ id, state: 'completed', value: shown.value, types: shown.types }, resultText(shown, manager));
       return;

@@ -2,18 +2,9 @@
 import { OnqueueError } from '../../base/onqueue-error';
 import type { Batch } from '../../dispatch/batch/batch';
 import type { ChainedJob, FailedLink } from '../../job/job-context';
-import type { FoundJob } from '../../operations/found-job';
-import {
-  CARRIER,
-  type Chain,
-  chainedJobOf,
-  type ChainLink,
-  NO_CHAIN,
-  readCarried,
-  readCause,
-  readChain,
-} from '../../payload/chain';
-import { BATCH_FIELD, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD } from '../../payload/payload-text';
+import { chainOf, type FoundJob } from '../../operations/found-job';
+import { chainedJobOf, type ChainLink, readCause } from '../../payload/chain';
+import { BATCH_FIELD, OCCURRENCE_FIELD } from '../../payload/payload-text';
 import { isRecord } from '../../payload/values';
 import { address } from '../addresses';
 import { html, type Html } from '../html';
@@ -43,7 +34,7 @@ interface JobLinks {
 export function linksOf(job: FoundJob): JobLinks {
   const { batch, connection } = job;
   const fields = fieldsOf(job) ?? {};
-  const { links, caught } = chainOf(job, fields);
+  const { links, caught } = chainOf(job);
   const known = (link: ChainLink): ChainedJob => chainedJobOf(link, connection);
   return {
     chain: links.map(known),
@@ -53,16 +44,6 @@ export function linksOf(job: FoundJob): JobLinks {
     sender: senderIn(fields[BATCH_FIELD]),
     schedule: scheduleIn(fields[OCCURRENCE_FIELD]),
   };
-}
-
-function chainOf({ name }: FoundJob, fields: Readonly<Record<string, unknown>>): Chain {
-  try {
-    if (name === CARRIER) return { links: readCarried(fields['data']) };
-    return fields['job'] === HANDLER_WITH_FOLLOWERS ? readChain(fields) : NO_CHAIN;
-  } catch {
-    // A worker will report what is wrong with it.
-    return NO_CHAIN;
-  }
 }
 
 function senderIn(batch: unknown): JobLinks['sender'] {
