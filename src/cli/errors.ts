@@ -129,6 +129,12 @@ export const requiredFileFailed = defineError('E_REQUIRED_FILE', (file: string, 
   cause,
 }));
 
+/** A file that was to be written is there. */
+export const fileExists = defineError('E_FILE_EXISTS', (file: string) => ({
+  message: `${file} is there already, so nothing was written. Remove or rename it first.`,
+  facts: { file },
+}));
+
 /** A command that removes jobs was not confirmed. */
 export const unconfirmed = defineError('E_UNCONFIRMED', (action: string, problem: string) => ({
   message: `${action}: ${problem} Nothing was done. Pass --force to skip the question.`,

@@ -235,6 +235,7 @@ export const WORK_FLAGS = {
     1,
   ),
   recycle: time('replace each process after this time'),
+  watch: on('replace the processes when source files of the project change; not with NODE_ENV=production'),
   supervisor: on('work in this very process, without a supervisor that restarts it when it dies', { isNegative: true }),
   healthPort: port('serve the health of the workers by HTTP: /live, /ready, /health, /metrics'),
   healthHost: text('<address>', 'address for --health-port; 0.0.0.0 means all (default: 127.0.0.1)'),

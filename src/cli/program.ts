@@ -9,6 +9,7 @@ import { dashboard } from './commands/dashboard';
 import { encryption } from './commands/encryption';
 import { failed, retry } from './commands/failed';
 import { flush, forget, prune } from './commands/forget';
+import { init, makeJob } from './commands/init';
 import { inspect } from './commands/inspect';
 import { cancel, jobs, promote, reschedule } from './commands/jobs';
 import { lanes } from './commands/lanes';
@@ -42,7 +43,7 @@ const COMMANDS = {
   'Failed jobs:': [failed, retry, forget, flush, prune],
   'Batches:': [batches, batch, batchCancel, batchRetry],
   'Schedules:': [scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleRemove, scheduleTest],
-  'Set up and repair:': [check, migrate, recount, encryption, completion],
+  'Set up and repair:': [init, makeJob, check, migrate, recount, encryption, completion],
 };
 
 /** Runs one command line, and returns its exit code. All errors have been printed by then. @param line without the command */

@@ -195,6 +195,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_INVALID_PROGRESS: ['SendEmail', 40, 'Give a number from 0 to 1: progress(done / total).'],
   E_NOT_A_JOB: [class SendEmail {}],
   E_NO_JOBS: ['/srv/app/onqueue.config.ts'],
+  E_FILE_EXISTS: ['src/jobs/send-welcome.ts'],
   E_NOTHING_MATCHED: ['--require', './jobs/*.js', 'app', 'Give a path that is there.'],
   E_OUTSIDE_RUN: ['mailer'],
   E_PAYLOAD_VERSION: ['SendEmail', 3, 2],

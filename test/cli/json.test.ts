@@ -34,6 +34,7 @@ const LINES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   jobs: [[], ['default', '--state=failed']],
   lanes: [[]],
   limit: [['--running=5'], ['--queue=a,b', '--none'], []],
+  'make:job': [['SendMail']],
   metrics: [[]],
   migrate: [[], ['--print']],
   monitor: [[]],
@@ -72,8 +73,8 @@ beforeEach(async () => {
 
 afterEach(() => kit.close());
 
-it('every command is tried here except those that run until stopped', () => {
-  const others = ['work', 'listen', 'dashboard', 'tail'];
+it('every command is tried here except those that run until stopped, and the one that needs a new project', () => {
+  const others = ['work', 'listen', 'dashboard', 'tail', 'init'];
   expect(COMMAND_NAMES.filter((name) => !others.includes(name)).toSorted()).toEqual(Object.keys(LINES).toSorted());
 });
 

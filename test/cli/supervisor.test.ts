@@ -47,6 +47,26 @@ describe('work', () => {
     expect(isAlive(old)).toBe(false);
   });
 
+  it('loads the code again when a file changes with --watch, also after code that cannot be loaded', async () => {
+    await project.dispatch('Wait');
+    const supervisor = work('--watch');
+    const old = await project.pidOf('waiting');
+    const code = project.read('jobs.js');
+
+    project.write({ 'jobs.js': 'not yet(' });
+    await supervisor.prints('ends: it was told to');
+    project.write({ go: '' });
+    await supervisor.prints('could not be loaded');
+    project.write({ 'jobs.js': code.replace("'hello'", "'changed'"), 'node_modules/a/b.js': '' });
+    await project.dispatch('Greet');
+
+    const next = await project.pidOf('changed');
+    expect([old, await project.pidOf('went')]).toEqual([old, old]);
+    expect(next).not.toBe(old);
+    supervisor.kill('SIGTERM');
+    expect(await supervisor.ended).toEqual(CLEAN);
+  });
+
   it('leaves no job of a dead process behind with --drain', async () => {
     await project.dispatch('Wait');
     const supervisor = work('--drain');

@@ -1,4 +1,6 @@
 /** `work`: runs jobs until it is told to stop, in processes kept running by a supervisor, or in this very one. */
+import { relative } from 'node:path';
+import { projectFolder } from '../../application/configuration/config-file';
 import { durationSeconds } from '../../job/duration';
 import { PROCESS_MARGIN } from '../../worker/stop';
 import { Supervisor } from '../../worker/supervisor/supervisor';
@@ -10,6 +12,7 @@ import { serveHealth } from '../http-server';
 import { CONNECTION_WORD } from '../named-queues';
 import type { Session } from '../session';
 import { STOP_REASONS, stopAtSignals, type StopSignal } from '../stop-signals';
+import { WatchedFolder } from '../watched-folder';
 
 export const work = defineCommand({
   name: 'work',
@@ -25,6 +28,7 @@ export const work = defineCommand({
     ["onqueue work --queue='*'", 'the queues of all registered jobs'],
     ["onqueue work --require 'dist/jobs/**/*.js'", 'load the jobs from these files'],
     ['onqueue work --concurrency=10 --timeout=2m', 'ten jobs at once'],
+    ['onqueue work --watch', 'while you write code'],
     ['onqueue work --processes=4 --memory=512', 'four processes, each replaced when it has grown too large'],
     ['onqueue work --tries=3 --backoff=10s,1m', 'for jobs that say nothing themselves'],
     ['onqueue work --stop-when-empty', 'until no job is ready'],
@@ -38,6 +42,12 @@ export const work = defineCommand({
     const isStartedByUs = flags.fresh !== undefined || flags.processNumber !== undefined;
     const isSupervised = !isStartedByUs && flags.once !== true && flags.supervisor !== false;
     if (!isStartedByUs) refuseIdleFlags(flags, isSupervised);
+    if (flags.watch === true && surroundings.environment['NODE_ENV'] === 'production')
+      throw invalidOption(
+        '--watch',
+        'true',
+        'NODE_ENV is production, where code changes only by a deploy: leave it out.',
+      );
     if (flags.name !== undefined) surroundings.setTitle(titleOf(flags));
     if (isSupervised) return supervise(session, connection, flags);
     // Loaded here, with everything that runs jobs: a supervisor runs none.
@@ -52,7 +62,10 @@ function titleOf({ name, processNumber }: WorkFlags): string {
 }
 
 // A flag without effect is worse than a refusal, because its user relies on it.
-function refuseIdleFlags({ processes, recycle, healthPort, healthHost, once }: WorkFlags, isSupervised: boolean): void {
+function refuseIdleFlags(
+  { processes, recycle, watch, healthPort, healthHost, once }: WorkFlags,
+  isSupervised: boolean,
+): void {
   if (healthHost !== undefined && healthPort === undefined) {
     throw invalidOption('--health-host', healthHost, 'It only works with --health-port: give that as well.');
   }
@@ -61,6 +74,7 @@ function refuseIdleFlags({ processes, recycle, healthPort, healthHost, once }: W
   if (processes !== undefined && processes > 1) {
     throw invalidOption('--processes', String(processes), `${alone}: leave one of them out.`);
   }
+  if (watch === true) throw invalidOption('--watch', 'true', `${alone}, which nobody replaces.`);
   if (recycle !== undefined) {
     throw invalidOption('--recycle', String(recycle), `${alone}, which nobody replaces: use --max-time.`);
   }
@@ -68,9 +82,18 @@ function refuseIdleFlags({ processes, recycle, healthPort, healthHost, once }: W
 
 /** `work` as a supervisor: keeps processes running that run the jobs, and loads neither jobs nor drivers itself. */
 async function supervise(session: Session, connection: string | undefined, flags: WorkFlags): Promise<void> {
-  const { fork, clock } = session.surroundings;
+  const { surroundings } = session;
+  const { fork, clock } = surroundings;
   const { grace, maxTime } = resolveWorkerOptions(workerOptions(connection, flags));
-  const { processes = 1, recycle = 0, healthPort, healthHost: _host, supervisor: _supervisor, ...others } = flags;
+  const {
+    processes = 1,
+    recycle = 0,
+    watch = false,
+    healthPort,
+    healthHost: _host,
+    supervisor: _supervisor,
+    ...others
+  } = flags;
   const logger = session.logger(flags);
   const supervisor = new Supervisor({
     processes,
@@ -91,10 +114,15 @@ async function supervise(session: Session, connection: string | undefined, flags
   const server = healthPort === undefined ? undefined : await serveHealth(flags, supervisor);
   if (server !== undefined) logger.info({}, `Health is served at ${server.address}/health.`);
   const stop = (signal: StopSignal): void => supervisor.stop(signal);
-  const stopListening = stopAtSignals(session.surroundings, logger, stop, (code) => {
+  const stopListening = stopAtSignals(surroundings, logger, stop, (code) => {
     session.exitCode = code;
     supervisor.hasten(code);
   });
+  const changed = (file: string): void => {
+    logger.info({ file }, `${relative(surroundings.folder, file)} has changed: the code is loaded again.`);
+    supervisor.replace();
+  };
+  const watched = watch ? new WatchedFolder(projectFolder(surroundings.folder), clock, changed) : undefined;
   try {
     const code = await supervisor.run();
     // A second signal has already set the code.
@@ -102,6 +130,7 @@ async function supervise(session: Session, connection: string | undefined, flags
     if (supervisor.isStopping) logger.info({ code: session.exitCode }, `The worker stopped: ${STOP_REASONS.stopped}.`);
   } finally {
     stopListening();
+    watched?.close();
     server?.close();
   }
 }

@@ -94,6 +94,21 @@ export class Supervisor {
     this.#endIfLast();
   }
 
+  /**
+   * Replaces all processes, as if each had been told to stop: their jobs may finish within `patience`. Those that wait for another
+   * try start at once.
+   */
+  replace(): void {
+    if (this.#stopping) return;
+    for (const place of this.#places) {
+      if (place.current !== undefined) place.current.stop('SIGTERM', this.#settings.patience);
+      else if (!place.isDone && place.starts > 0) {
+        place.timer?.cancel();
+        this.#start(place);
+      }
+    }
+  }
+
   /** After `stop()`: makes all processes end at once, with this code. */
   hasten(code: number): void {
     this.#hurried = true;
