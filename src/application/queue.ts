@@ -38,6 +38,7 @@ import type { ErrorCallback } from './error-reports';
 import type { Observer } from '../connections/application';
 import { jobMetrics, prometheusText } from '../operations/figures/metrics';
 import type { LimitsByQueue } from '../operations/figures/queue-sampler';
+import { inTransaction, type TransactionOf } from '../dispatch/database-transaction';
 import { Transaction } from '../dispatch/transaction';
 import type { PendingSchedule } from '../schedule/schedule';
 import type { Schedules } from '../schedule/schedules';
@@ -147,15 +148,28 @@ export class Queue extends HookFront {
 
   /**
    * Calls `fn` and returns its result. Jobs that `fn`, or anything it awaits, dispatches with `afterCommit()` are sent once `fn`
-   * has resolved, and never if it rejects. It does not begin a database transaction: `fn` does.
+   * has resolved, and never if it rejects.
+   *
+   * Given a database of kysely, knex, Prisma or Drizzle, it opens its transaction around `fn`, which gets it. Without one it begins
+   * nothing in a database: `fn` does.
    *
    * An inner transaction hands its jobs to the outer one when it has resolved.
    *
-   * @throws what `fn` throws; AfterCommitError if `fn` has resolved but not all jobs could be sent
+   * @throws what `fn` throws; AfterCommitError if `fn` has resolved but not all jobs could be sent; E_UNKNOWN_DATABASE
    */
-  static async transaction<T>(fn: () => T): Promise<Awaited<T>> {
+  static transaction<T>(fn: () => T): Promise<Awaited<T>>;
+  static transaction<Database extends object, T>(
+    database: Database,
+    fn: (transaction: TransactionOf<Database>) => T,
+  ): Promise<Awaited<T>>;
+  static async transaction(
+    ...given: readonly [fn: unknown] | readonly [database: unknown, fn: unknown]
+  ): Promise<unknown> {
+    const fn: unknown = given.at(-1);
     checkHook('transaction', fn);
-    return Transaction.run(fn);
+    const work = fn as (transaction?: unknown) => unknown;
+    if (given.length === 1) return Transaction.run(work);
+    return Transaction.run(() => inTransaction(given[0], async (transaction) => work(transaction)));
   }
 
   /**

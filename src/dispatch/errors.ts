@@ -287,6 +287,19 @@ export const pushesItselfInChain = defineError('E_PUSHES_ITSELF', (job: string) 
   facts: { job },
 }));
 
+/** `Queue.transaction()` cannot open a transaction of this. */
+export const unknownDatabase = defineError('E_UNKNOWN_DATABASE', (database: unknown) => {
+  // Never show its fields: a client may hold a password.
+  const isObject = typeof database === 'object' && database !== null;
+  const given = isObject ? `an instance of ${database.constructor?.name ?? 'no class'}` : `a ${typeof database}`;
+  return {
+    message:
+      `Queue.transaction() was given ${given}, which is no database of kysely, knex, Prisma or Drizzle. For another library, begin its ` +
+      'transaction yourself: Queue.transaction(() => dataSource.transaction(work)).',
+    facts: { given },
+  };
+});
+
 /** A job of a batch goes elsewhere, where no step could count it. */
 export const batchElsewhere = defineError('E_BATCH_ELSEWHERE', (job: string, place: string, batch: string) => ({
   message: `${job} goes to ${place}, but its batch is kept on ${batch}. Send all jobs of a batch there, with onConnection() and onQueue() of the batch.`,

@@ -167,6 +167,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_MISSING_PEER: ['main', 'database on PostgreSQL', 'pg', cause.cause],
   E_MISPLACED_INJECT: [place, 'Only parameters of handle() are injected.'],
   E_MISSING_ENTITY: ['Order', 42, 'SendInvoice', '0193a6c1'],
+  E_UNKNOWN_DATABASE: [{}],
   E_UNKNOWN_ADAPTER: ['typeorm'],
   E_UNKNOWN_KEY: ['Charge', '0193a6c1', '2026-05'],
   E_TAMPERED_PAYLOAD: ['Charge', '0193a6c1'],
