@@ -80,20 +80,13 @@ const KEEP_TAIL = raw('SET @onqueue_first = @onqueue_tail');
 /** @param isLaned whether it has the columns of lanes */
 function rowOf(job: QueuedJob, index: number, due = dueOf(job), isLaned = job.lane !== undefined): readonly SqlPart[] {
   const { queue, payload, uuid, counters } = job;
-  const values = [queue, Buffer.from(payload), keyOf(uuid), ...valuesOf(counters)];
-  const lane = isLaned ? laneColumns(job).map((value) => (typeof value === 'string' ? Buffer.from(value) : value)) : [];
-  if (due !== undefined) {
-    return [...values, availableAt(due), raw('FLOOR(@onqueue_now)'), due, null, ...lane, ...(isLaned ? [null] : [])];
-  }
-  if (job.lane !== undefined) {
-    const order = sql`@onqueue_order + ${index + 1}`;
-    return [...values, NEVER, raw('FLOOR(@onqueue_now)'), HELD_AT, null, ...lane, order];
-  }
-  const place = sql`@onqueue_tail + ${index + 1}`;
-  return [
-    ...[...values, availableAt(due), raw('FLOOR(@onqueue_now)'), raw('NULL'), place],
-    ...[...lane, ...(isLaned ? [null] : [])],
-  ];
+  const isHeld = due === undefined && job.lane !== undefined;
+  const place = due === undefined && !isHeld ? sql`@onqueue_tail + ${index + 1}` : null;
+  const times = [isHeld ? NEVER : availableAt(due), raw('FLOOR(@onqueue_now)'), isHeld ? HELD_AT : (due ?? null)];
+  const values = [queue, Buffer.from(payload), keyOf(uuid), ...valuesOf(counters), ...times, place];
+  if (!isLaned) return values;
+  const lane = laneColumns(job).map((value) => (typeof value === 'string' ? Buffer.from(value) : value));
+  return [...values, ...lane, isHeld ? sql`@onqueue_order + ${index + 1}` : null];
 }
 
 export interface Claim {

@@ -82,7 +82,7 @@ ${oneByOne}
   IF p_payloads IS NULL THEN
 ${refuseTwins(jobs)}
 ${since(names)}
-${insertJobs(names, 'p_jobs', { areLaned: true })}
+${insertJobs(names, 'p_jobs')}
 ${entering(names)}
   ELSE
 ${insertPlain(names)}
@@ -128,50 +128,32 @@ export const entering = ({ letIn }: Identifiers): string => `  IF p_lanes IS NOT
   END IF;`;
 
 /** The columns that a job with a lane has more, and those that are different, if it is not delayed. It is held at first. */
-export function lanedColumns(
-  delay: string,
-  place: string,
-): { readonly due: string; readonly available: string; readonly place: string; readonly order: string } {
+export function lanedColumns(place: string): {
+  readonly due: string;
+  readonly available: string;
+  readonly place: string;
+  readonly order: string;
+} {
   return {
-    due: `CASE WHEN ${delay} > 0 THEN v_now + ${delay} WHEN lane IS NOT NULL THEN ${HELD_AT} END`,
-    available: `CASE WHEN ${delay} > 0 OR lane IS NULL THEN ${availableAt(delay)} ELSE 2147483647 END`,
-    place: `CASE WHEN ${delay} > 0 OR lane IS NOT NULL THEN NULL ELSE ${place} END`,
-    order: `CASE WHEN ${delay} > 0 OR lane IS NULL THEN NULL ELSE ${place} END`,
+    due: `CASE WHEN delay > 0 THEN v_now + delay WHEN lane IS NOT NULL THEN ${HELD_AT} END`,
+    available: `CASE WHEN delay > 0 OR lane IS NULL THEN ${availableAt('delay')} ELSE 2147483647 END`,
+    place: `CASE WHEN delay > 0 OR lane IS NOT NULL THEN NULL ELSE ${place} END`,
+    order: `CASE WHEN delay > 0 OR lane IS NULL THEN NULL ELSE ${place} END`,
   };
 }
 
-interface Inserted {
-  /** The jobs that were settled; then only their followers are added. */
-  readonly settled?: string;
-  readonly areLaned?: boolean;
-}
-
-/** @param given jobs as JSON */
-export function insertJobs(
-  { jobs, places }: Identifiers,
-  given: string,
-  { settled, areLaned = false }: Inserted = {},
-): string {
+/** @param given jobs as JSON. @param settled the jobs that were settled; then only their followers are added */
+export function insertJobs({ jobs, places }: Identifiers, given: string, settled?: string): string {
   const [after, ofThese] = settled === undefined ? ['', ''] : ['after bigint, ', ` WHERE after = ANY (${settled})`];
-  const next = `nextval(${literal(places)})`;
-  const laned = lanedColumns('delay', next);
-  const plain = {
-    due: 'CASE WHEN delay > 0 THEN v_now + delay END',
-    available: availableAt('delay'),
-    place: `CASE WHEN delay > 0 THEN NULL ELSE ${next} END`,
-  };
-  const own = areLaned ? laned : plain;
-  const [columns, values, types] = areLaned
-    ? [', lane, lane_limit, lane_order', `, lane, running, ${laned.order}`, 'lane text, running integer, ']
-    : ['', '', ''];
-  return `  INSERT INTO ${jobs} (queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place${columns})
-  SELECT queue, payload, uuid, ${COUNTED}, ${own.available}, floor(v_now)::integer,
-    ${own.due},
-    ${own.place}${values}
+  const { due, available, place, order } = lanedColumns(`nextval(${literal(places)})`);
+  return `  INSERT INTO ${jobs} (queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place, lane, lane_limit, lane_order)
+  SELECT queue, payload, uuid, ${COUNTED}, ${available}, floor(v_now)::integer,
+    ${due},
+    ${place}, lane, running, ${order}
   FROM (
-    SELECT queue, payload, uuid, ${COUNTERS}, coalesce(due - v_now, delay) AS delay${areLaned ? ', lane, running' : ''}
+    SELECT queue, payload, uuid, ${COUNTERS}, coalesce(due - v_now, delay) AS delay, lane, running
     FROM json_to_recordset(${given}) AS given (queue text, payload text, uuid text, delay double precision, due double precision,
-      ${types}${after}${COUNTER_TYPES})${ofThese}
+      lane text, running integer, ${after}${COUNTER_TYPES})${ofThese}
   ) AS job;`;
 }
 
@@ -307,10 +289,10 @@ function settling(names: Identifiers): string {
       IF FOUND THEN
         v_settled := v_settled || v_job.id;
         -- Under a new id if there is one with this id.
-        ${insertFailed(failed, 'v_job', 'v_now')} ON CONFLICT (uuid) DO NOTHING;
+        ${insertFailed(failed)} ON CONFLICT (uuid) DO NOTHING;
         IF NOT FOUND THEN
           v_job.uuid := v_job.own;
-          ${insertFailed(failed, 'v_job', 'v_now')};
+          ${insertFailed(failed)};
         END IF;
       END IF;
     END LOOP;
@@ -322,7 +304,7 @@ function settling(names: Identifiers): string {
     -- The unanswered call that settled the others has already pushed their followers.
     v_ids := v_settled[v_before + 1:];
 ${since(names)}
-${insertJobs(names, 'p_next', { settled: 'v_ids', areLaned: true })}
+${insertJobs(names, 'p_next', 'v_ids')}
     -- Sorted, so that calls that remember several new names do not deadlock.
     SELECT coalesce(array_agg(DISTINCT queue COLLATE "C"), '{}') INTO v_woken
     FROM json_to_recordset(p_next) AS given (queue text, after bigint) WHERE after = ANY (v_ids);
@@ -354,11 +336,10 @@ ${insertJobs(names, 'p_next', { settled: 'v_ids', areLaned: true })}
 const retakeKeys = ({ retake }: Identifiers): string =>
   `IF v_back IS NOT NULL THEN PERFORM ${retake}(v_back, v_now); END IF;`;
 
-function insertFailed(failed: string, entry: string, now: string): string {
-  return `INSERT INTO ${failed} (uuid, connection, queue, payload, raw, exception, failed_at, failed_ms, name, attempts)
-      SELECT ${entry}.uuid, ${entry}.connection, ${entry}.queue, ${entry}.payload, decode(${entry}.raw, 'base64'), ${entry}.exception,
-        to_timestamp(${now}) AT TIME ZONE 'UTC', round(${now} * 1000), ${entry}.name, ${entry}.attempts`;
-}
+const insertFailed = (failed: string): string =>
+  `INSERT INTO ${failed} (uuid, connection, queue, payload, raw, exception, failed_at, failed_ms, name, attempts)
+      SELECT v_job.uuid, v_job.connection, v_job.queue, v_job.payload, decode(v_job.raw, 'base64'), v_job.exception,
+        to_timestamp(v_now) AT TIME ZONE 'UTC', round(v_now * 1000), v_job.name, v_job.attempts`;
 
 function reserving(names: Identifiers): string {
   const { batches, jobs, orders } = names;

@@ -31,7 +31,7 @@ import { literal, type Identifiers } from './names';
  */
 export function pushTiedFunction(names: Identifiers): string {
   const { jobs, queues, calls, places, pushTied, channel } = names;
-  const laned = lanedColumns('delay', 'place');
+  const laned = lanedColumns('place');
   return `CREATE OR REPLACE FUNCTION ${pushTied} (
   p_jobs json, p_debounced json, p_keys text[], p_queues text[], p_unique boolean, p_client text, p_call bigint, p_unheard bigint[],
   p_offset double precision, p_lanes json

@@ -243,30 +243,21 @@ export class SqliteJobs implements JobStatements {
       yield jobs.flatMap((job) => {
         if (job.queue !== queue) return [];
         const delay = delayOf(job, now);
-        const place = delay > 0 ? null : (end += 1);
-        return [
-          job.lane === undefined ? this.#insert(job, now, delay, place) : this.#insertLaned(job, now, place, lanes),
-        ];
+        return [this.#insert(job, now, delay, delay > 0 ? null : (end += 1), lanes)];
       });
     }
   }
 
   /** @param place null: it is delayed */
-  #insertLaned(job: KeyedJob, now: Seconds, place: number | null, lanes: OpenLanes | undefined): Sql {
-    const { queue, payload, uuid, counters, keys = NO_KEYS, lane } = job;
-    const [at, line, order] =
-      place === null
-        ? [toMicroseconds(now + delayOf(job, now)), null, null]
-        : this.#lanes.next(lanes!.get(lane!.key)!, now, place);
-    const values = [queue, storable(payload), uuid, at, now, line, ...valuesOf(counters), ...keys];
-    return this.#to('insertLaned', [...values, ...laneColumns(job), order]);
-  }
-
-  #insert({ queue, payload, uuid, counters, keys }: KeyedJob, now: Seconds, delay: Seconds, place: number | null): Sql {
-    const due = toMicroseconds(now + Math.max(delay, 0));
-    const values = [queue, storable(payload), uuid, due, now, place];
+  #insert(job: KeyedJob, now: Seconds, delay: Seconds, place: number | null, lanes: OpenLanes | undefined): Sql {
+    const { queue, payload, uuid, counters, keys, lane } = job;
+    const entered =
+      lane === undefined || place === null ? undefined : this.#lanes.next(lanes!.get(lane.key)!, now, place);
+    const [at, line, order] = entered ?? [toMicroseconds(now + Math.max(delay, 0)), place, null];
+    const values = [queue, storable(payload), uuid, at, now, line];
     const counts = valuesOf(counters);
-    if (keys !== undefined) return this.#to('insertTied', [...values, ...counts, ...keys]);
+    if ((keys ?? lane) !== undefined)
+      return this.#to('insertTied', [...values, ...counts, ...(keys ?? NO_KEYS), ...laneColumns(job), order]);
     // Each bound value costs time, and most counters are 0.
     return counts.every((count) => count === 0)
       ? this.#to('insertNew', values)
@@ -362,11 +353,10 @@ function statementsOn(tables: Dialect['tables']) {
     remember: `INSERT INTO ${tables.queues.text} (name) VALUES (?) ON CONFLICT DO NOTHING`,
     insertNew: insert('', ''),
     insert: insert(`, ${COUNTERS}`, ', ?, ?, ?, ?, ?'),
-    insertLaned: insert(
+    insertTied: insert(
       `, ${COUNTERS}, ${UNIQUE_COLUMNS}, lane, lane_limit, lane_order`,
       ', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?',
     ),
-    insertTied: insert(`, ${COUNTERS}, ${UNIQUE_COLUMNS}`, ', ?, ?, ?, ?, ?, ?, ?, ?, ?'),
     findDelayed: `SELECT 1 FROM ${jobs} WHERE queue = ? AND ${DELAYED} AND ${INDEXED_LENGTH} = length(CAST(? AS BLOB))
       AND ${INDEXED_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`,
     tail: `SELECT ${tail('?1')}`,
