@@ -44,12 +44,12 @@ const SERVED_SOURCE = /^\/@fs(?=\/)/;
 
 const FRAMES = 20;
 
-/** The file of the nearest frame outside `decorator`. Undefined if the stack does not tell. */
-// oxlint-disable-next-line typescript/no-unsafe-function-type
 /**
- * Finds the file that declares a class, from the stack of its decorator. Errors name this file, and it tells one class that was
- * loaded twice from two classes with one name. Neither the class nor the decorator's arguments contain it.
+ * Finds the file that declares a class, from the stack of its decorator: that of the nearest frame outside `decorator`. Undefined
+ * if the stack does not tell. Errors name this file, and it tells one class that was loaded twice from two classes with one name.
+ * Neither the class nor the decorator's arguments contain it.
  */
+// oxlint-disable-next-line typescript/no-unsafe-function-type
 export function declaredIn(decorator: Function): string | undefined {
   // oxlint-disable-next-line typescript/unbound-method -- put back as it was, never called
   const { prepareStackTrace, stackTraceLimit } = Error;

@@ -170,8 +170,8 @@ export function definitionOfJob(job: object, jobs: JobRegistry = registry()): Jo
 }
 
 /** The definition of the jobs of a class, or of those that run a listener. @throws E_UNDECORATED_JOB */
-export function definitionOfClass(target: Class, jobs: JobRegistry = registry()): JobDefinition {
-  return jobs.jobOf(target) ?? definitionOfJob(Object.create(target.prototype) as object, jobs);
+export function definitionOfClass(target: Class): JobDefinition {
+  return registry().jobOf(target) ?? definitionOfJob(Object.create(target.prototype) as object);
 }
 
 /** The nearest decorated class above `target`. */

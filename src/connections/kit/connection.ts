@@ -59,9 +59,9 @@ export abstract class StoreConnection {
     return guarded as Part;
   }
 
-  /** A closed connection reports that first: another driver would not help. */
-  protected lacks(operation: string, capability: Capability): Error {
-    this.checkOpen(operation);
+  /** Why it exchanges nothing. A closed connection reports that first: another driver would not help. */
+  protected lacks(capability: Capability): Error {
+    this.checkOpen('exchange');
     return new CapabilityError(this.name, this.driver, capability);
   }
 }
@@ -77,7 +77,7 @@ export abstract class StorelessConnection extends StoreConnection implements Con
   abstract diagnose(): Promise<readonly Diagnosis[]>;
 
   async exchange(): Promise<Settled> {
-    throw this.lacks('exchange', 'reserve');
+    throw this.lacks('reserve');
   }
 
   readonly queues: Queues = this.whileOpen('queues', {

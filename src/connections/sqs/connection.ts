@@ -127,7 +127,7 @@ export class SqsConnection extends StoreConnection implements Connection {
 
   async #settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
     // Once it is in the failed store of another connection, it is completed here.
-    if (settlements.some(({ outcome }) => outcome === 'failed')) throw this.lacks('exchange', 'failed');
+    if (settlements.some(({ outcome }) => outcome === 'failed')) throw this.lacks('failed');
     const { results } = await this.#settling.inPages(settlements, async (page) => {
       const ended = await settle(page, (queue) => this.#ends(queue).queue, sharedNow(this.#context.clock));
       if (ended.error === undefined) return { ...NOTHING, results: ended.results as readonly SettleResult[] };
