@@ -25,6 +25,8 @@ const { VERSION } = require('../src/version.ts');
 
 const DUE = new Date(Date.UTC(2027, 3, 1));
 const HOUR = 3_600_000;
+/** In minutes. */
+const WEEK = 7 * 24 * 60;
 /** Bytes of one picture. Every clone of the repository contains all earlier ones. */
 const LARGEST = 150_000;
 /** How many jobs each queue has, how many of them run, and for how many minutes the oldest has waited. */
@@ -51,13 +53,13 @@ try {
 }
 
 async function open() {
-  await shop.until(75);
+  await shop.until(40);
   // These should already have failed, and not fail while the picture is taken.
   for (const job of failures().slice(0, 48)) await shop.send(job);
   await shop.work();
   await fillQueues();
   const traffic = TRAFFIC.map((one) => ({ ...one, failing: one.queue === 'payments' ? 12 : 0 }));
-  await putPastFigures(shop.driver.records, shop.connection, traffic, shop.present);
+  await putPastFigures(shop.driver.records, shop.connection, traffic, shop.present, WEEK);
   await shop.untilNow();
   await putWorkers();
 }
@@ -105,7 +107,7 @@ async function putWorkers() {
 }
 
 async function take(colorScheme, file) {
-  const view = await browser.open(panel.address, { colorScheme, locale: 'en-GB' });
+  const view = await browser.open(`${panel.address}?within=7d`, { colorScheme, locale: 'en-GB' });
   await view.page.screenshot({ path: join(root, file) });
   const { size } = statSync(join(root, file));
   console.log(`${file}: ${size} bytes`);

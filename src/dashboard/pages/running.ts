@@ -92,7 +92,7 @@ function runningTable(
 <a href="${address('')}">The queues</a> list them as running.</p>`
   }`;
   if (rows.length === 0)
-    return html`<p class="empty">${isChosen ? 'No worker reports such a job.' : 'No job is running.'}</p>${rest}`;
+    return html`<p class="empty">${isChosen || unnamed > 0 ? 'No worker reports such a job.' : 'No job is running.'}</p>${rest}`;
   const { buttons, heading, box } = ticks('running', context);
   const row = (job: RunningRow): Html => {
     const { id, name, queue, connection, attempt, worker, progress } = job;

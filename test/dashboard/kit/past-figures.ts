@@ -1,4 +1,4 @@
-/** Figures of two hours, as workers would have stored them: busy and quiet times, and an outage of the customer service. */
+/** Figures of two hours or more, as workers would have stored them: busy and quiet times, and an outage of the customer service. */
 import type { Milliseconds } from '../../../src/base/clock';
 import type { RecordStore, Sums } from '../../../src/connections/record-store';
 import {
@@ -46,12 +46,13 @@ const SPREAD = [
   { factor: 6, share: 5 },
 ];
 
-/** @param now the end of the figures, by the clock of the store */
+/** @param now the end of the figures, by the clock of the store @param length in minutes */
 export async function putPastFigures(
   records: RecordStore,
   connection: string,
   traffic: readonly Traffic[],
   now: Milliseconds,
+  length = LENGTH,
 ): Promise<void> {
   const sums = new Map<string, [Sums, ...Sums[]]>();
   const chance = seeded(7);
@@ -62,22 +63,23 @@ export async function putPastFigures(
       else others.push(one);
     }
   };
-  for (let ago = LENGTH - 1; ago >= 1; ago -= 1) {
+  for (let ago = length - 1; ago >= 1; ago -= 1) {
     const at = now - ago * 60_000;
     for (const one of traffic) {
       const { job, queue } = one;
-      add(sumsAt(at, { connection, queue, job }, runsOf(one, ago, chance)));
-      add(sumsAt(at, { connection, queue, job: WHOLE_QUEUE }, sampleOf(one, ago, chance)));
+      add(sumsAt(at, ago, { connection, queue, job }, runsOf(one, ago, chance)));
+      add(sumsAt(at, ago, { connection, queue, job: WHOLE_QUEUE }, sampleOf(one, ago, chance)));
     }
   }
   const all = Array.from(sums.values(), (each) => ({ ...each[0], amounts: sumOf(each.map((one) => one.amounts)) }));
   for (let from = 0; from < all.length; from += PAGE) await records.add(all.slice(from, from + PAGE), 'past', from + 1);
 }
 
-function sumsAt(at: Milliseconds, of: JobClass, amounts: Counts): Sums[] {
+function sumsAt(at: Milliseconds, ago: number, of: JobClass, amounts: Counts): Sums[] {
   const text = classText(of);
   return [
-    ...RESOLUTIONS.map((resolution) => ({
+    // What is kept for a shorter time has expired.
+    ...RESOLUTIONS.filter(({ keep }) => keep > ago * 60).map((resolution) => ({
       name: figureName(resolution, spanAt(at, resolution.step), text),
       amounts,
       keep: resolution.keep,
