@@ -1,6 +1,6 @@
 /**
- * What a job costs Redis and its worker that stands in a chain of five, is unique, or belongs to a batch of a thousand, beside a
- * plain one.
+ * What a job costs Redis and its worker that stands in a chain of five, is unique, belongs to a batch of a thousand, or is handled
+ * together with 99 others, beside a plain one.
  *
  *   node bench/workflow-cost.mjs [folder of a build]
  *
@@ -36,6 +36,15 @@ Job()(Mail);
 class Once extends Mail {}
 Job({ unique: { by: (job) => job.number } })(Once);
 
+class Many extends Job {
+  constructor(number) {
+    super();
+    this.number = number;
+  }
+  static async handleAll() {}
+}
+Job({ together: { most: 100, wait: '100ms' } })(Many);
+
 const server = await start();
 Queue.configure({
   default: 'redis',
@@ -52,6 +61,7 @@ const KINDS = {
   chained: [500, (from) => Promise.all(Array.from({ length: 500 / LINKS }, (_, place) => chain(from + place * LINKS)))],
   batched: [1000, (from) => Queue.batch(Array.from({ length: 1000 }, (_, place) => new Mail(from + place))).dispatch()],
   unique: [1000, (from) => bulk(Once, from)],
+  together: [1000, (from) => bulk(Many, from)],
 };
 
 for (const [kind, [step, dispatch]] of Object.entries(KINDS)) {

@@ -53,6 +53,19 @@ class Orders extends Job {
   }
 }
 
+@Job({
+  version: 2,
+  upgrade: ({ city, ...others }) => ({ ...others, place: city }),
+})
+class Visit extends Job {
+  constructor(readonly place: string) {
+    super();
+  }
+  handle(): void {
+    handled.push(this.place);
+  }
+}
+
 let fleet: Fleet;
 beforeEach(() => {
   handled.length = 0;
@@ -201,6 +214,15 @@ describe('a stored schedule', () => {
     await moveTo('13:10:00');
 
     expect(await fleet.sent()).toEqual([]);
+  });
+
+  test('that two processes put at the same time is the one of either', async () => {
+    const put = (times: object) => fleet.process().schedules.put('report', times as never, new Prune('1d'));
+    await Promise.all([put(HOURLY), put(HALF_PAST)]);
+    fleet.keep(openProcess());
+    await moveTo('13:00:20');
+
+    expect(['13:00:00', '12:30:00']).toContain((await fleet.sent()).join());
   });
 
   test('can be paused and resumed, and stays paused when it is put again', async () => {
@@ -373,17 +395,23 @@ describe('the job of a stored schedule', () => {
   const encryption = { use: 'now', keys: { now: randomBytes(32).toString('base64') } };
   const order = (id: number): object => ({ id, row: true });
 
-  async function ran(job: JobInstance, count: number, entities?: ReturnType<typeof rows>): Promise<string> {
+  async function ran(
+    job: JobInstance,
+    count: number,
+    { entities, older = (text) => text }: { entities?: ReturnType<typeof rows>; older?: (text: string) => string } = {},
+  ): Promise<string> {
     const { manager, clock } = testApplication({ encryption, ...(entities && { entities: [entities] }) });
     await manager.schedules.put('report', { every: '30s' }, job);
-    const record = await (manager.driver() as MemoryConnection).records.get('planned', 'report');
+    const { records } = manager.driver() as MemoryConnection;
+    const record = older((await records.get('planned', 'report'))!);
+    await records.put([{ kind: 'planned', id: 'report', value: record }], 9999);
     const worker = new Worker({}, manager);
     const run = worker.run();
     while (handled.length < count) await elapse(clock, 1);
     await worker.stop();
     await run;
     await manager.close();
-    return record!;
+    return record;
   }
 
   test('is sealed in its record, and by itself for each occurrence, with its middleware', async () => {
@@ -396,9 +424,19 @@ describe('the job of a stored schedule', () => {
   test('carries its entities as references, which are loaded when it runs', async () => {
     const one = reference<{ id: number }>('order', 1);
     const many = [2, 3].map((id) => reference<{ id: number }>('order', id));
-    await ran(new Orders(one, many), 2, rows({ order: { many: (ids) => ids.map((id) => order(id as number)) } }));
+    const entities = rows({ order: { many: (ids) => ids.map((id) => order(id as number)) } });
+    await ran(new Orders(one, many), 2, { entities });
 
     expect(handled.slice(0, 2)).toEqual([1, 2].map(() => [1, 2, 3].map(order)));
+  });
+
+  test('is brought up to date if an older version of its class was stored', async () => {
+    const older = (text: string): string =>
+      text.replace('place', 'city').replace(String.raw`\"version\":2`, String.raw`\"version\":1`);
+    const record = await ran(new Visit('Delft'), 2, { older });
+
+    expect(record).toContain(String.raw`{\"city\":\"Delft\"},\"version\":1`);
+    expect(handled.slice(0, 2)).toEqual(['Delft', 'Delft']);
   });
 });
 
