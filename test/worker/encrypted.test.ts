@@ -230,7 +230,7 @@ it('a key is changed in three steps under load, and no job fails or is lost, whi
       { connections, encryption: step },
     );
   });
-  const most = 150;
+  const most = 50;
   try {
     // Each step meets the one before it: half of the programs are deployed. The last one begins when nothing waits.
     for (const pair of [programs.slice(0, 2), programs.slice(1, 3), programs.slice(3)]) {
