@@ -44,7 +44,8 @@ export const killedSteps: Soak<Size> = {
 
       const account = await stage.account();
       const { again, offences } = lookAt(stage);
-      const left = await stage.driver.records!.list('checkpoint', { limit: 1 });
+      const kept = await stage.driver.records!.list('checkpoint', { limit: jobs });
+      const left = kept.filter(({ id }) => !diedAfter(id, stage));
       return {
         reached: `${tally(account)}; ${kills} kills, ${again} steps run again by them`,
         offences: [...account.offences, ...offences, ...left.map(({ id }) => `the record of ${id} is left`)],
@@ -89,6 +90,12 @@ function lookAt(stage: Stage): { readonly again: number; readonly offences: read
     offences.push(...setBack(id, lines));
   }
   return { again, offences };
+}
+
+/** Whether the last worker of a job was killed once its end was stored: then nobody removes the record, and it expires. */
+function diedAfter(record: string, { disturbed, ledger }: Stage): boolean {
+  const last = ledger.lines.findLast(({ id }) => record === `store:${id}`);
+  return last !== undefined && disturbed.has(last.pid);
 }
 
 /** Whether the worker was killed before the step was kept: nothing of a later step or row was said by this run. */
