@@ -1,4 +1,4 @@
-/** Worker processes are killed with SIGKILL again and again, in the middle of batches, some of whose jobs fail. */
+/** Worker processes are killed with SIGKILL again and again, in the middle of batches, some of whose jobs fail and some of which are links of chains. */
 import { Crew } from '../kit/crew';
 import type { LedgerLine } from '../kit/ledger';
 import { Link } from '../kit/programs/jobs';
@@ -19,18 +19,24 @@ interface Size {
 
 const WORKERS = 4;
 const CONCURRENCY = 10;
+/** Seconds for a call, which none is meant to pass: after several that do, what sends a batch comes again only after a minute. */
+const DEADLINE = 60;
 /** The jobs of a batch: six single ones and two chains of three. */
 const JOBS = 12;
 /** One in this many batches has a job that fails. */
 const FAILING = 4;
 /** Milliseconds that a job takes that is dispatched because all others were done. Long enough to be seen. */
 const SEEN = 500;
-const CALLBACKS = { then: 100, catch: 101, finally: 102 } as const;
+const CALLBACKS = { then: 100, catch: 101, finally: 102, next: 103 } as const;
+/** One in this many batches is a link of a chain, so that a worker sends its jobs, and the link behind it. It is not one that has a failing job. */
+const LINKED = 4;
+const isLinked = (number: number, batches: number): boolean => number < batches && number % LINKED === 1;
 
 export const killedBatches: Soak<Size> = {
   name: 'batches',
-  title: 'batches of jobs and chains whose worker processes are killed with SIGKILL',
-  figure: '0 unfinished batches, pending + completed + failed + skipped = total at every look, each callback sent once',
+  title: 'batches of jobs and chains, some of them a link of a chain, whose worker processes are killed with SIGKILL',
+  figure:
+    '0 unfinished batches, pending + completed + failed + skipped = total at every look, each callback and each next link sent once',
   stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql'],
   // On SQLite the tests kill workers in the middle of single jobs.
   inTests: ['cluster', 'postgres', 'mysql'],
@@ -41,11 +47,12 @@ export const killedBatches: Soak<Size> = {
   },
 
   async play(store, { lease, batches, kills, takes, rounds }) {
-    const stage = await Stage.open(store, { lease });
+    const stage = await Stage.open(store, { lease, deadline: DEADLINE });
     const offences: string[] = [];
     try {
       for (let number = 0; number < rounds; number += 1) await begin(stage, batches + number, 4, 0);
-      for (let number = 0; number < batches; number += 1) await begin(stage, number, JOBS, takes);
+      for (let number = 0; number < batches; number += 1)
+        await begin(stage, number, JOBS, takes, isLinked(number, batches));
       const crew = new Crew(stage, WORKERS, { concurrency: CONCURRENCY });
       const jobs = batches * JOBS + rounds * 4;
       let begun = batches + rounds;
@@ -66,7 +73,8 @@ export const killedBatches: Soak<Size> = {
       if (unended.length > 0) offences.push(`${unended.length} batches have no end, such as ${unended[0]!.id}`);
       const sent = callbacksIn(lines);
       for (let number = 0; number < begun; number += 1) {
-        const expected = number < batches && number % FAILING === 0 ? ['catch', 'finally'] : ['finally', 'then'];
+        const good = isLinked(number, batches) ? ['finally', 'next', 'then'] : ['finally', 'then'];
+        const expected = number < batches && number % FAILING === 0 ? ['catch', 'finally'] : good;
         const found = sent.get(number) ?? [];
         if (found.join() !== expected.join()) offences.push(`batch ${number} sent ${found.join(' and ') || 'nothing'}`);
       }
@@ -83,19 +91,19 @@ export const killedBatches: Soak<Size> = {
   },
 };
 
-async function begin(stage: Stage, number: number, jobs: number, takes: number): Promise<void> {
+async function begin(stage: Stage, number: number, jobs: number, takes: number, isLink = false): Promise<void> {
   const link = (place: number): Link =>
     new Link(number, place, takes, place === 1 && jobs === JOBS && number % FAILING === 0);
   const members = Array.from({ length: jobs === JOBS ? 6 : jobs }, (_, place) => link(place));
   const chains = jobs === JOBS ? [6, 9].map((first) => [link(first), link(first + 1), link(first + 2)]) : [];
-  await stage.bus
+  const batch = stage.bus
     .batch([...members, ...chains])
     .name(String(number))
     .allowFailures()
     .then(new Link(number, CALLBACKS.then))
     .catch(new Link(number, CALLBACKS.catch))
-    .finally(new Link(number, CALLBACKS.finally))
-    .dispatch();
+    .finally(new Link(number, CALLBACKS.finally));
+  await (isLink ? stage.bus.chain([batch, new Link(number, CALLBACKS.next)]) : batch).dispatch();
 }
 
 const all = (stage: Stage) => stage.manager.batches.list({ limit: 10_000 });

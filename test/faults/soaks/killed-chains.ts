@@ -21,6 +21,8 @@ const LINKS = 5;
 const BETWEEN = [1, 2, 3];
 const WORKERS = 4;
 const CONCURRENCY = 10;
+/** Seconds for a call, which none is meant to pass: after several that do, what sends a batch comes again only after a minute. */
+const DEADLINE = 60;
 /** In one of this many chains the links between the first and the last are a batch, which is sent in two calls. */
 const BATCHED = 3;
 /** Where one of the jobs of each batch goes; in a cluster all are in one queue. */
@@ -55,7 +57,7 @@ export const killedChains: Soak<Size> = {
   },
 
   async play(store, { lease, chains, kills, takes }) {
-    const stage = await Stage.open(store, { lease });
+    const stage = await Stage.open(store, { lease, deadline: DEADLINE });
     try {
       for (let chain = 0; chain < chains; chain += 1) {
         const links = Array.from({ length: LINKS }, (_, place) => new Link(chain, place, takes));

@@ -12,16 +12,19 @@ interface Size {
   readonly dispatchers: number;
   /** Jobs with the one key, by each dispatcher. */
   readonly dispatches: number;
-  /** Jobs with keys of their own, by each dispatcher. */
+  /** Jobs with keys of their own, by each dispatcher: some in chains of four, two of which are a batch. */
   readonly others: number;
   readonly kills: number;
 }
 
 const WORKERS = 3;
+/** Seconds for a call: on SQLite all these processes take turns at one file, and none of them is meant to give up. */
+const DEADLINE = 60;
 
 export const uniqueKeys: Soak<Size> = {
   name: 'unique',
-  title: 'unique jobs with one key from many dispatchers, whose worker processes are killed with SIGKILL',
+  title:
+    'unique jobs with one key from many dispatchers, and others in chains and batches, whose worker processes are killed with SIGKILL',
   figure: 'one holder of the key at a time, every key free at the end',
   stores: ['redis', 'sqlite', 'postgres', 'mysql'],
   // On the other stores the tests of the connections let many clients race for a key.
@@ -33,7 +36,7 @@ export const uniqueKeys: Soak<Size> = {
   },
 
   async play(store, { lease, dispatchers, dispatches, others, kills }) {
-    const stage = await Stage.open(store, { lease });
+    const stage = await Stage.open(store, { lease, deadline: DEADLINE });
     try {
       const crew = new Crew(stage, WORKERS, { concurrency: 5 });
       const hired = Array.from({ length: dispatchers }, (_, number) =>

@@ -9,15 +9,22 @@ interface Orders {
   readonly ledger: string;
   readonly number: number;
   readonly dispatches: number;
-  /** The number of different keys with one job each. */
+  /** The number of different keys with one job each. The last ones are links of chains. */
   readonly others: number;
 }
 
 const { configuration, ledger, number, dispatches, others } = JSON.parse(process.argv[2]!) as Orders;
 
+/** For each so many jobs with keys of their own, four are a chain whose second link is a batch. */
+const CHAINED = 20;
+
 async function dispatch(): Promise<void> {
   for (let count = 0; count < dispatches; count += 1) await Only.dispatch('one', 1);
-  await Queue.bulk(Array.from({ length: others }, (_, place) => new Only(`${number}-${place}`, 0)));
+  const only = (place: number): Only => new Only(`${number}-${place}`, 0);
+  const alone = others - 4 * Math.floor(others / CHAINED);
+  await Queue.bulk(Array.from({ length: alone }, (_, place) => only(place)));
+  for (let place = alone; place < others; place += 4)
+    await Queue.chain([only(place), Queue.batch([only(place + 1), only(place + 2)]), only(place + 3)]).dispatch();
 }
 
 openLedger(ledger);
