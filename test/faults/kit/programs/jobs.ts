@@ -130,6 +130,7 @@ export class Metered extends Job {
 export const METERED = { allow: 20, every: 3 } as const;
 
 /** With a rate at which thousands of starts take a minute. */
+@Job()
 export class BrisklyMetered extends Metered {
   override limit() {
     return rateLimited('brisk', BRISKLY_METERED);
