@@ -53,9 +53,12 @@ export class WatchedFolder {
       this.#timer?.cancel();
       this.#timer = this.#clock.after(QUIET, () => this.#changed(path));
     } else if (isWatched(name)) {
-      const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-      if (isFolder) this.#add(path);
-      else this.#remove(path);
+      try {
+        if (statSync(path).isDirectory()) this.#add(path);
+      } catch {
+        // It is gone, perhaps since a moment ago; thrown here, this would end the worker.
+        this.#remove(path);
+      }
     }
   }
 }

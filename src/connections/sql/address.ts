@@ -42,6 +42,9 @@ function problemOf(given: string): string | undefined {
     if (FOREIGN[kind].test(name) && !isKnown) {
       return `'${name}' ${where} is no option of the client, which would ignore it; write ${INSTEAD[kind]}`;
     }
+    if (isKnown && !/^(disable|prefer|require|verify-ca|verify-full|no-verify)$/.test(value)) {
+      return `sslmode=${value} ${where} means nothing to the client; write sslmode=verify-full, or sslmode=disable`;
+    }
     if (kind === 'postgres' && name === 'ssl' && !/^(true|1|0|no-verify)$/.test(value)) {
       return `ssl=${value} ${where} means nothing to the client; write sslmode=verify-full, or sslmode=disable`;
     }

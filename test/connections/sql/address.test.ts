@@ -28,6 +28,7 @@ describe('the address of a database server', () => {
     ['mysql://app:pw@db/app?ssl-mode=REQUIRED', /'ssl-mode'.*write ssl=/],
     ['mysql://app:pw@db/app?sslaccept=strict', /'sslaccept'/],
     ['mysql://app:pw@db/app?schema=app', /'schema'.*name it behind the host/],
+    ['postgres://app:pw@db/app?sslmode=allow', /sslmode=allow.*write sslmode=verify-full/],
     ['postgres://app:pw@db/app?ssl=false', /ssl=false.*sslmode=disable/],
     ['postgres://app:pw@db/app?sslaccept=strict', /'sslaccept'.*write sslmode=verify-full/],
     ['postgres://app:pw@db/app?tls=true', /'tls'/],
