@@ -96,6 +96,7 @@ const calls: [script: string, what: string, call: Call][] = [
       connection.failed.retry((await connection.failed.find('old'))[0]!, Buffer.from(payload('old'))),
   ],
   ['forget', 'a failed job', ({ connection }) => connection.failed.forget({ id: 'old', queue: 'default' })],
+  ['sift', 'failed jobs', ({ connection }) => connection.failed.list({ limit: 10, search: { name: 'Old' } })],
   ['prune', 'failed jobs', ({ connection }) => connection.failed.prune({ keep: 0 })],
   ['lock-acquire', 'a lock', ({ connection }) => connection.locks.acquire('free', 'ours', 600)],
   ['lock-renew', 'a lock', ({ connection }) => connection.locks.renew('held', 'ours', 600)],
