@@ -2,7 +2,7 @@
 import type { Seconds, Clock, Milliseconds } from '../../../base/clock';
 import type { Diagnosis, Migrations } from '../../contract';
 import { latencyOf } from '../../kit/requirements';
-import { repeatable, raw, run, sql, rowsOf, written, type Sql, type SqlRow, type Work } from '../statement';
+import { numberOf, repeatable, raw, run, sql, rowsOf, written, type Sql, type SqlRow, type Work } from '../statement';
 import { areTablesOutOfReach, foreignTable, newerTables, notMigrated, serverTooOld, wrongIsolation } from '../errors';
 import type { SqlTables } from '../connection';
 import { areTooNew, sinceRow, VERSIONS_TABLE, type TableNames } from '../address';
@@ -197,8 +197,9 @@ function* look(schema: Schema): Work<Found> {
   const { names, versions } = schema;
   const server = yield* schema.server();
   const isThere = (yield* schema.columns([VERSIONS_TABLE])).some(([, column]) => column === 'version');
-  const ours = sql`SELECT version FROM ${versions} WHERE name IN (${names.jobs}, ${sinceRow(names)}) ORDER BY name`;
-  const [version = 0, since] = isThere ? (yield* rowsOf(ours)).map(([number]) => Number(number)) : [];
+  const numberIn = (name: string): Sql => sql`(SELECT version FROM ${versions} WHERE name = ${name})`;
+  const ours = sql`SELECT ${numberIn(names.jobs)}, ${numberIn(sinceRow(names))}`;
+  const [version = 0, since] = isThere ? (yield* rowsOf(ours))[0]!.map(numberOf) : [];
   // Read after the version: while tables are being created, the columns read first might be fewer than the version promises.
   const rows = yield* schema.columns(Object.values(names));
   const columns = new Map(rows.map(([table, column, type]) => [`${String(table)}.${String(column)}`, String(type)]));
