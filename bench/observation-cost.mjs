@@ -21,8 +21,8 @@ const { Job, Queue, silentLogger, Worker } = load('./index.js');
 const Redis = load('ioredis').default;
 
 /** Rounds of a second would measure the end of a worker, which writes what is left. */
-const JOBS = Number(process.env.JOBS ?? 100_000);
-const ROUNDS = Number(process.env.ROUNDS ?? 7);
+const JOBS = Number(process.env.JOBS ?? 200_000);
+const ROUNDS = Number(process.env.ROUNDS ?? 5);
 const IDLE = 30_000;
 
 class Mail extends Job {
