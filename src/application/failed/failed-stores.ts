@@ -114,9 +114,13 @@ export interface FoundEntry {
   readonly entry: FailedEntry;
 }
 
+const MOST_STORES = 100;
+
 /** Recognises jobs that were already found: two connections may lead to one store, and both then show its jobs. */
 export class KnownJobs {
   readonly #known = new Map<string, Identity[]>();
+  /** Looked for once: a driver copies all options of its client to say where it leads. */
+  readonly #addresses = new Recent<Connection, string>(MOST_STORES);
 
   /** Whether this job was not asked about before. */
   isNew({ open, entry }: FoundEntry): boolean {
@@ -124,7 +128,7 @@ export class KnownJobs {
     const key = JSON.stringify([queue, id, failedAt]);
     const own = {
       connection,
-      address: addressOf(open.connection),
+      address: this.#addresses.ensure(open.connection, () => addressOf(open.connection)),
       payload: createHash('sha256').update(payload).digest('base64'),
     };
     const alike = this.#known.get(key) ?? [];
