@@ -1,4 +1,3 @@
-import { eventually } from '../../../support/eventually';
 import { settleIn } from '../../../support/exchange';
 import { reserve } from '../open-database';
 import { describeLanes, laned } from '../server/lanes';
@@ -25,8 +24,7 @@ it('the end of a job that has waited for its lane counts what others have done m
   await client.query(`SELECT lane FROM ${table}_lanes WHERE queue = 'default' FOR UPDATE`);
 
   const ending = settleIn(connection, [{ outcome: 'completed', reservation: a! }]);
-  const waiting = `SELECT trx_id AS waits FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`;
-  await eventually(async () => (await world.rows(waiting)).length === 1, { of: 'a call that waits' });
+  await world.untilSomebodyWaits(client);
   await client.query(
     `INSERT INTO ${table} (queue, payload, attempts, available_at, created_at, place, lane, lane_limit, lane_order)
      VALUES ('default', '${laned('d', two).payload}', 0, 0, 0, 1000, 'a', 2, 0)`,
