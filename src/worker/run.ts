@@ -21,7 +21,8 @@ import { declareBuiltIns } from '../dispatch/batch/send-batch';
 import { JobHistories } from '../operations/history/job-histories';
 import { JobCancelledError, JobTimedOutError, LeaseLostError, laravelJob, poisonJob, unknownJob } from './errors';
 import { Gatherers } from './gatherer';
-import { callHandle, checkAdapters } from './handler';
+import { callHandle } from './handler';
+import { checkAdapters } from './entities';
 import {
   followed,
   cancelled,

@@ -29,7 +29,8 @@ import { MOST_JOBS, pagesOf } from '../../base/collections';
 import type { NewBatch } from '../batch-store';
 import { batchEnded, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
 import { settledThen, StoreConnection, Waits } from '../kit/connection';
-import { Batches, queuesOf, BatchRows } from './batches';
+import { Batches, queuesOf } from './batches';
+import { BatchRows } from './batch-rows';
 import { CallClient } from './calls';
 import { SqlControl } from './control';
 import {

@@ -5,7 +5,7 @@
  * is awaited, and on SQLite, where a whole transaction must end within one turn of the event loop.
  */
 import type { Seconds } from '../../base/clock';
-import type { BatchRows } from './batches';
+import type { BatchRows } from './batch-rows';
 import type { Dialect } from './dialect';
 
 export type SqlValue = string | number | Buffer | null;

@@ -9,7 +9,7 @@
 import type { Ending } from '../dialect';
 import { raw, sql, type Sql } from '../statement';
 import type { Candidate } from './rows';
-import { LATEST, MOST_PLACE, READY, keyOf, type MysqlNames } from './schema';
+import { LATEST, MOST_PLACE, READY, keyOf, type MysqlNames } from './columns';
 
 /** Without it, texts would be converted to the database's character set, and compared by its rules. */
 const UTF8 = raw('CHARACTER SET utf8mb4');

@@ -7,7 +7,8 @@ import { connectTimeout, MOST_CONNECTIONS, serverConnection } from '../server/ca
 import type { SqlConnection } from '../connection';
 import { mysqlDialect } from './dialect';
 import { mysqlErrors } from './errors';
-import { mysqlNames, mysqlSchema } from './schema';
+import { mysqlSchema } from './schema';
+import { mysqlNames } from './columns';
 import { MysqlPool } from './pool';
 import type { Socket } from 'node:net';
 import { peerError } from '../../kit/requirements';

@@ -6,7 +6,7 @@
  */
 import { MOST_BYTES, MOST_JOBS } from '../../../base/collections';
 import type { Wanted } from '../../contract';
-import { findUnfinished, IS_CANCELLED } from '../batches';
+import { findUnfinished, IS_CANCELLED } from '../batch-rows';
 import type { CallMark } from '../calls';
 import {
   lanesIn,
@@ -41,7 +41,7 @@ import {
   UNHELD,
   keyOf,
   type MysqlNames,
-} from './schema';
+} from './columns';
 import { packet } from './pool';
 import { retakeKeys } from './keys';
 

@@ -2,7 +2,7 @@
 import type { Seconds } from '../../../base/clock';
 import type { BatchEnd, NewBatch } from '../../batch-store';
 import type { RenewResult } from '../../contract';
-import type { BatchRows } from '../batches';
+import type { BatchRows } from '../batch-rows';
 import type { CallMark } from '../calls';
 import {
   lanesIn,
@@ -21,7 +21,7 @@ import { firstTwin } from '../jobs';
 import { raw, run, runEach, sql, transaction, valueOf, type Sql, type Work } from '../statement';
 import { findEnd, join, REFUSE } from './batches';
 import { lockCalls, recordCall, recordHeld, Claims, insertCandidates, insertJobs, queuesOf, remember } from './rows';
-import { DELAYED, heldBy, now, keyOf, type MysqlNames } from './schema';
+import { DELAYED, heldBy, now, keyOf, type MysqlNames } from './columns';
 import { debounceKeys, pushDebounced, giveUpKeys, sweepKeys, takeBackKeys, takeEach, takeKeys } from './keys';
 import { exchange } from './exchange';
 import { around } from './lanes';

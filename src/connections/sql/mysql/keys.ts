@@ -13,7 +13,7 @@
 import { FENCE, type Ending, type TiedReservation, type QueuedJob } from '../dialect';
 import { raw, rowsOf, run, sql, type Sql, type Work } from '../statement';
 import { claimOf, inOrder, isFree, insertJob, type Claim, type Claims } from './rows';
-import { heldBy, LATEST, keyOf, DELAYED, dueOf, type MysqlNames } from './schema';
+import { heldBy, LATEST, keyOf, DELAYED, dueOf, type MysqlNames } from './columns';
 import type { DebounceTie } from '../../../payload/ties';
 
 /**

@@ -2,7 +2,7 @@
 import { invalidQueueName } from '../../../job/errors';
 import { followersOf, COUNTERS, laneColumns, valuesOf, type Ending, type QueuedJob, type Holders } from '../dialect';
 import { numeral, raw, sql, type Sql, type SqlPart } from '../statement';
-import { availableAt, dueOf, findTail, HELD_AT, keyOf, LATEST, NEVER, type MysqlNames } from './schema';
+import { availableAt, dueOf, findTail, HELD_AT, keyOf, LATEST, NEVER, type MysqlNames } from './columns';
 import type { Seconds } from '../../../base/clock';
 import type { UniqueTie } from '../../../payload/ties';
 import { CallKeys, type CallMark } from '../calls';

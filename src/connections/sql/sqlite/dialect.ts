@@ -1,7 +1,7 @@
 /** The SQLite dialect. */
 import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
-import { BatchRows, findUnfinished, type BatchDialect } from '../batches';
+import { BatchRows, findUnfinished, type BatchDialect } from '../batch-rows';
 import { tiedIn, type Dialect } from '../dialect';
 import { toMicroseconds } from '../exchange';
 import { insertInto, raw, rowsOf, run, runAll, sql, written } from '../statement';

@@ -34,7 +34,7 @@ import {
   type TakenJob,
   type TiedReservation,
 } from '../dialect';
-import { changesOf, findUnfinished, IS_CANCELLED, type BatchRows } from '../batches';
+import { changesOf, findUnfinished, IS_CANCELLED, type BatchRows } from '../batch-rows';
 import { addFailed } from '../failed';
 import { firstTwin } from '../jobs';
 import { followerOf, outlookOf, outlookStatement, queueOutlook, toMicroseconds, type QueueOutlook } from '../exchange';
