@@ -13,7 +13,7 @@ import {
   type OperationsConnection,
 } from '../connections/application';
 import { systemClock, systemRandom, type Clock, type Random } from '../base/clock';
-import type { Container } from '../container/scope';
+import { callerOf, callFrom, type Container } from '../container/scope';
 import { checkHook, Hooks } from '../job/hooks';
 import { FailedJobs } from './failed/failed-jobs';
 import { registry, type JobInstance, type JobRegistry } from '../job/registry';
@@ -331,16 +331,16 @@ export class QueueManager implements Application {
    * Sends what was dispatched and not awaited, stops this process's workers, then closes the connections. Each step has a
    * deadline, after which the next one follows; errors are reported. May be called any number of times.
    *
-   * Resolves at once if called from a job or a hook that one of those workers waits for.
+   * Resolves at once if called from a job or a hook that one of those workers waits for, or from `close()` of the configuration.
    */
   close(): Promise<void> {
     const closed = this.closed();
     return this.isCaller ? Promise.resolve() : closed;
   }
 
-  /** Whether one of its workers waits for the code that asks. */
+  /** Whether it, or one of its workers, waits for the code that asks. */
   get isCaller(): boolean {
-    return [...this.#closables].some(({ isCaller }) => isCaller === true);
+    return callerOf() === this || [...this.#closables].some(({ isCaller }) => isCaller === true);
   }
 
   /** Like `close()`, but always resolves at the end. */
@@ -353,7 +353,9 @@ export class QueueManager implements Application {
     const shutdown = new Shutdown(this, this.#closables);
     await shutdown.settle();
     this.#closed = true;
-    await shutdown.disconnect(this.#configuration.loaded?.configuration.close);
+    const last = this.#configuration.loaded?.configuration.close;
+    // The application that it ends may call `close()` in its own shutdown.
+    await shutdown.disconnect(last && (() => callFrom(this, last)));
   }
 
   /** Another process has already logged the store that nobody chose. */

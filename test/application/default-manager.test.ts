@@ -61,6 +61,20 @@ describe('the manager behind Queue', () => {
     expect(defaultManager().connectionNames()).toEqual(['main']);
   });
 
+  it('does not wait for itself if the application that it ends closes it too', async () => {
+    const closedBoth: string[] = [];
+    const close = async (): Promise<void> => {
+      await Queue.close();
+      closedBoth.push('by the application');
+    };
+    Queue.configure({ connections: { main: { driver: 'memory' } }, close });
+    await Queue.push('early');
+
+    await Queue.close();
+
+    expect(closedBoth).toEqual(['by the application']);
+  });
+
   it('still works while it closes', async () => {
     Queue.configure(memory);
     const manager = defaultManager();

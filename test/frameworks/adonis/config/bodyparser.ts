@@ -1,0 +1,2 @@
+import { defineConfig } from '@adonisjs/core/bodyparser';
+export default defineConfig({});
