@@ -25,18 +25,17 @@ interface CommandText {
   readonly lastWord?: readonly [usage: string, meaning: string];
 }
 
-interface CommandDeclaration<Table> extends CommandText {
+export interface CommandDeclaration<Table> extends CommandText {
   /** Added to `PROJECT_FLAGS`; a flag of the same name replaces the one there. */
   readonly flags?: Table;
   run(call: Call<Given<Table> & ProjectFlags>): Promise<void> | void;
 }
 
 /** Creates a command that prints to a session. */
-type CommandOf = (session: Session) => Command;
+export type CommandOf = (session: Session) => Command;
 
 /** One parsed command line. */
 export class Call<GivenFlags = object> {
-  readonly output: Output;
   readonly #command: Command;
 
   /** @param words the positional arguments */
@@ -45,9 +44,14 @@ export class Call<GivenFlags = object> {
     command: Command,
     readonly flags: GivenFlags,
     readonly words: readonly string[],
+    readonly output: Output = session.output,
   ) {
-    this.output = session.output;
     this.#command = command;
+  }
+
+  /** The same command line, which prints elsewhere. */
+  printingTo(output: Output): Call<GivenFlags> {
+    return new Call(this.session, this.#command, this.flags, this.words, output);
   }
 
   get command(): string {
@@ -86,8 +90,9 @@ export function defineCommand<const Table extends Flags>(declaration: CommandDec
     }
     return command.action(() => {
       const { output } = session;
-      const given = command.opts<{ readonly json?: boolean; readonly log?: string }>();
+      const given = command.opts<{ readonly json?: boolean; readonly log?: string; readonly wide?: boolean }>();
       output.isJson = given.json === true;
+      output.isWide = given.wide === true;
       output.logsJson = given.log === 'json' || ('log' in table && output.isJson);
       const flags = withNewNames(table, given, output) as Given<Table> & ProjectFlags;
       readEnvironmentFile(flags.envFile, session.surroundings);

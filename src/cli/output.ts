@@ -12,7 +12,7 @@ export interface OutputStream extends LogStream {
 }
 
 /** A message cut to fewer characters says nothing. */
-const READABLE = 60;
+const READABLE = 30;
 
 /** The width of a terminal that does not report it. */
 const USUAL_WIDTH = 80;
@@ -28,6 +28,8 @@ export class Output {
   isJson = false;
   /** The command was asked for JSON on standard error too. */
   logsJson = false;
+  /** Nothing is cut at the width of the terminal. */
+  isWide = false;
 
   constructor(stdout: OutputStream, stderr: OutputStream) {
     this.#stdout = stdout;
@@ -35,7 +37,18 @@ export class Output {
   }
 
   get #width(): number {
-    return (this.#stdout.isTTY === true ? this.#stdout.columns : undefined) ?? Infinity;
+    return (this.#stdout.isTTY === true && !this.isWide ? this.#stdout.columns : undefined) ?? Infinity;
+  }
+
+  /** When something happened: exact in a pipe and where nothing is cut, how long ago on a terminal. */
+  past(moment: Date | undefined, now: Milliseconds): string | undefined {
+    return moment && (this.#width === Infinity ? momentText(moment) : agoText(moment, now));
+  }
+
+  /** When something is to happen; it may be overdue. */
+  ahead(moment: Date | undefined, now: Milliseconds): string | undefined {
+    if (moment === undefined || this.#width === Infinity || moment.getTime() < now) return this.past(moment, now);
+    return `in ${shortSpanText(moment.getTime() - now)}`;
   }
 
   /** @param text may be foreign: what could harm a terminal is escaped */
@@ -64,17 +77,17 @@ export class Output {
 
   /** A row of a table that has no end, and no headings. @param widths to which its first cells are padded */
   row(cells: readonly Cell[], widths: readonly number[] = []): void {
-    const shown = cells.map((cell, column) => {
-      const text = cellText(cell);
-      const padding = ' '.repeat(Math.max(0, (widths[column] ?? 0) - visibleWidth(text)));
-      return painted(text, hasColors(this.#stdout) ? toneOf(cell) : undefined) + padding;
+    let room = this.#width;
+    const shown = cells.flatMap((cell, column) => {
+      const text = column === cells.length - 1 ? cut(cellText(cell), Math.max(room, NARROWEST)) : cellText(cell);
+      if (text === '') return [];
+      const taken = Math.max(widths[column] ?? 0, visibleWidth(text));
+      room -= taken + GAP.length;
+      return [
+        painted(text, hasColors(this.#stdout) ? toneOf(cell) : undefined) + ' '.repeat(taken - visibleWidth(text)),
+      ];
     });
-    this.#lay([
-      shown
-        .filter((text) => text !== '')
-        .join(GAP)
-        .trimEnd(),
-    ]);
+    this.#lay([shown.join(GAP).trimEnd()]);
   }
 
   table(headings: readonly string[], rows: Rows): void {
@@ -91,13 +104,12 @@ export class Output {
    * columns if it is longer
    */
   list(headings: readonly string[], rows: Rows, readable = READABLE): void {
-    const room = roomForLast(headings, rows, this.#width);
-    const fits = (text: string): boolean => cut(text, room) === text;
-    if (room >= readable || rows.every((row) => fits(cellText(row.at(-1))))) return this.table(headings, rows);
+    const { room, wanted } = layout(headings, rows, this.#width, readable);
+    if (room >= wanted) return this.#lay(this.#lines(headings, rows, readable));
     for (const row of rows) {
       const [first, ...others] = row.map((cell, column) => {
         const text = oneLine(wordsOf(cell));
-        return column > 0 && typeof cell === 'number' ? `${headings[column]} ${text}` : text;
+        return column > 0 && typeof plainOf(cell) === 'number' ? `${headings[column]} ${text}` : text;
       });
       const last = others.pop() ?? '';
       const lines = [others.filter((fact) => fact !== '').join(', '), last].filter((text) => text !== '');
@@ -107,7 +119,7 @@ export class Output {
 
   /** A table whose last cells are never cut: those that are too long follow their rows in a line of their own. */
   uncut(headings: readonly string[], rows: Rows): void {
-    const room = Math.max(NARROWEST, roomForLast(headings, rows, this.#width));
+    const room = Math.max(NARROWEST, layout(headings, rows, this.#width).room);
     const isLong = (row: readonly Cell[]): boolean => cut(cellText(row.at(-1)), room) !== cellText(row.at(-1));
     const short = rows.map((row) => (isLong(row) ? row.slice(0, -1) : row));
     const [first = '', ...lines] = this.#lines(headings, short);
@@ -122,8 +134,8 @@ export class Output {
     this.#stdout.write(`${lines.join('\n')}\n`);
   }
 
-  #lines(headings: readonly string[], rows: Rows): readonly string[] {
-    return formatTable(headings, rows, this.#width, hasColors(this.#stdout)).split('\n');
+  #lines(headings: readonly string[], rows: Rows, readable?: number): readonly string[] {
+    return formatTable(headings, rows, this.#width, hasColors(this.#stdout), readable).split('\n');
   }
 
   /** Writes anything that is not a result: a warning, an error, an unknown id. */
@@ -185,22 +197,28 @@ const GAP = '  ';
 /** A last column narrower than this says nothing; the terminal may as well wrap it. */
 const NARROWEST = 12;
 
-/** How wide the last column may be in a terminal of this width. */
-function roomForLast(headings: readonly string[], rows: Rows, width: number): number {
-  const others = columnWidths(headings, rows).slice(0, -1);
-  return others.reduce((room, taken) => room - taken - GAP.length, width);
-}
+/** A text between the first and the last column is not cut to fewer columns: `23h 59m ago` stays whole. */
+const LEAST = 12;
 
-/** One line for the headings and each row, without a final break. @param width the last column is cut to fit */
-export function formatTable(headings: readonly string[], rows: Rows, width = Infinity, isColored = false): string {
-  const widths = columnWidths(headings, rows);
+/**
+ * One line for the headings and each row, without a final break. @param width the last column is cut to fit
+ * @param readable for so many columns of the last one, the texts before it are cut too, but for the first, which people copy
+ */
+export function formatTable(
+  headings: readonly string[],
+  rows: Rows,
+  width = Infinity,
+  isColored = false,
+  readable = 0,
+): string {
+  const { widths, room } = layout(headings, rows, width, readable);
   const last = headings.length - 1;
-  const room = Math.max(NARROWEST, roomForLast(headings, rows, width));
   const lineOf = (row: readonly Cell[]): string =>
     widths
       .map((width, column) => {
         const text = cellText(row[column]);
-        const fitting = column === last ? cut(text, room) : text;
+        const fitting =
+          column === 0 && last > 0 ? text : cut(text, column === last ? Math.max(NARROWEST, room) : width);
         const shown = painted(fitting, isColored ? toneOf(row[column]) : undefined);
         if (width === 0) return shown;
         const padding = ' '.repeat(Math.max(0, width - visibleWidth(fitting)));
@@ -211,14 +229,29 @@ export function formatTable(headings: readonly string[], rows: Rows, width = Inf
   return [headings, ...rows].map(lineOf).join('\n');
 }
 
-/** 0 for texts in the last column: they may be long, and need no padding. */
-function columnWidths(headings: readonly string[], rows: Rows): number[] {
+/**
+ * How wide the columns are, 0 for texts in the last one: they may be long, and need no padding. `room` is what the last one has
+ * in a terminal of this width, and `wanted` what it needs, at most `readable`.
+ */
+function layout(headings: readonly string[], rows: Rows, width: number, readable = 0) {
   const last = headings.length - 1;
-  return headings.map((_, column) =>
-    column === last && !isNumeric(rows, column)
-      ? 0
-      : Math.max(...[headings, ...rows].map((row) => visibleWidth(cellText(row[column])))),
+  const all = [headings, ...rows];
+  const isText = headings.map((_, column) => !isNumeric(rows, column));
+  const widths = headings.map((_, column) =>
+    column === last && isText[column]! ? 0 : Math.max(...all.map((row) => visibleWidth(cellText(row[column])))),
   );
+  const needs = (text: string): number => (readable === 0 ? 0 : visibleWidth(cut(text, readable)));
+  const wanted = isText[last]! ? Math.max(...all.map((row) => needs(cellText(row[last])))) : widths[last]!;
+  let room = widths.slice(0, -1).reduce((left, taken) => left - taken - GAP.length, width);
+  for (; room < wanted; room += 1) {
+    const least = (column: number): number => Math.max(LEAST, visibleWidth(headings[column]!));
+    const yielding = widths.flatMap((taken, column) =>
+      column > 0 && column < last && isText[column]! && taken > least(column) ? [column] : [],
+    );
+    if (yielding.length === 0) break;
+    widths[yielding.reduce((widest, column) => (widths[column]! > widths[widest]! ? column : widest))]! -= 1;
+  }
+  return { widths, room, wanted };
 }
 
 const isNumeric = (rows: Rows, column: number): boolean =>

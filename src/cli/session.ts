@@ -57,6 +57,7 @@ export class Session {
   exitCode: number = ExitCode.done;
   readonly #loggers: ConsoleLogger[] = [];
   #manager: QueueManager | undefined;
+  #opened: Promise<QueueManager> | undefined;
   #previous: QueueManager | undefined;
 
   constructor(readonly surroundings: Surroundings) {
@@ -73,13 +74,17 @@ export class Session {
   }
 
   /**
-   * Loads the project: its configuration, then the files of `--require`. Its manager also becomes the one behind `Queue`, because
+   * Loads the project, once: its configuration, then the files of `--require`. Its manager also becomes the one behind `Queue`, because
    * jobs that run here dispatch others.
    *
    * @param logs where log lines go if the configuration has no logger; default: standard error, from level `info`
    * @throws E_NOTHING_MATCHED, E_REQUIRED_FILE, ConfigurationError, E_CONFIG_FILE, E_TYPESCRIPT_LOADER
    */
-  async open({ config, require: required = [] }: ProjectFlags, logs: Logger = this.logger()): Promise<QueueManager> {
+  open(flags: ProjectFlags, logs?: Logger): Promise<QueueManager> {
+    return (this.#opened ??= this.#load(flags, logs ?? this.logger()));
+  }
+
+  async #load({ config, require: required = [] }: ProjectFlags, logs: Logger): Promise<QueueManager> {
     const { folder, environment, connectors } = this.surroundings;
     const configFile = config === undefined ? undefined : existing(config, folder);
     const manager = new (framework().QueueManager)({

@@ -57,8 +57,8 @@ describe('batches', () => {
 
     const [headings, first, second] = stdout.split('\n');
     expect(headings).toMatch(/^id +progress +failed +state +created +name$/);
-    expect(first).toMatch(new RegExp(`^${newer.id} +0% of 1 +0 +running +0s ago +sheets$`));
-    expect(second).toMatch(new RegExp(`^${id} +50% of 4 +1 +running +0s ago +sheets$`));
+    expect(first).toMatch(new RegExp(`^${newer.id} +0% of 1 +0 +running +\\d{4}-\\S+ \\S+ UTC +sheets$`));
+    expect(second).toMatch(new RegExp(`^${id} +50% of 4 +1 +running +\\d{4}-\\S+ \\S+ UTC +sheets$`));
     expect(code).toBe(0);
   });
 

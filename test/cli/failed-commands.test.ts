@@ -37,8 +37,8 @@ describe('failed', () => {
     const { stdout } = await kit.run('failed', '--groups');
     expect(stdout.split('\n').slice(0, 3)).toEqual([
       expect.stringMatching(/^jobs +class +queue +last +error$/),
-      expect.stringMatching(/^ +2 +SendMail +mail +\d+s ago +MailRefused: the mailbox of customer/),
-      expect.stringMatching(/^ +1 +Other +mail +\d+s ago +TypeError: it broke$/),
+      expect.stringMatching(/^ +2 +SendMail +mail +\d{4}-.* UTC +MailRefused: the mailbox of customer/),
+      expect.stringMatching(/^ +1 +Other +mail +\d{4}-.* UTC +TypeError: it broke$/),
     ]);
     expect(itemsIn((await kit.run('failed', '--groups', '--json')).stdout)).toMatchObject([
       { name: 'SendMail', count: 2, queues: ['mail'], id: '3' },

@@ -51,7 +51,7 @@ describe('jobs', () => {
 
     const [headings, first, second] = stdout.split('\n');
     expect(headings).toMatch(/^id +attempts +sent +job$/);
-    expect(first).toMatch(new RegExp(`^${id} +0 +0s ago +Mail$`));
+    expect(first).toMatch(new RegExp(`^${id} +0 +\\d{4}-\\S+ \\S+ UTC +Mail$`));
     expect(second).toMatch(/^r1 +2 +Render$/);
     expect([stderr, code]).toEqual([expect.stringContaining('memory'), 0]);
   });

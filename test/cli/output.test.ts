@@ -96,7 +96,7 @@ describe('the output of a command', () => {
       return terminal.text;
     };
 
-    it.each([60, 80, 100])('has that cell on a separate line in %d columns', (columns) => {
+    it.each([60, 80])('has that cell on a separate line in %d columns', (columns) => {
       expect(shown(columns)).toBe(`${row[0]}\n  SendMail, attempts 3\n  ${error}\n`);
     });
 
@@ -104,9 +104,50 @@ describe('the output of a command', () => {
       expect(shown(60, [row[0], undefined, 3, error])).toBe(`${row[0]}\n  attempts 3\n  ${error}\n`);
     });
 
+    it('is a table that is cut at the width if that leaves enough of it, and the texts before it give way', () => {
+      const named = [row[0]!, 'SendMailToAllCustomersOfTheNorth', 3, error];
+      expect(shown(100, named)).toBe(
+        `id                                    job                   attempts  error\n${row[0]}  SendMailToAllCustom…         3  Error: connect ECONNREFUSED 1…\n`,
+      );
+    });
+
+    it('keeps the label of a number that has a colour', () => {
+      expect(shown(60, [row[0], 'SendMail', { text: 3, tone: 'bad' }, error])).toContain('SendMail, attempts 3');
+    });
+
+    it('is a table in which nothing is cut if the user wants that', () => {
+      const terminal = new Stream(true, 60);
+      const output = new Output(terminal, new Stream());
+      output.isWide = true;
+      output.list(['id', 'job', 'attempts', 'error'], [row]);
+      expect(terminal.text.split('\n')).toHaveLength(3);
+      expect(terminal.text).toContain(`SendMail         3  ${error}\n`);
+    });
+
     it('is a table if there is room', () => {
       expect(shown(140)).toMatch(/^id +job +attempts +error\n0193a6c1-\S+ +SendMail +3 +Error: connect.*\n$/);
     });
+  });
+
+  it('says on a terminal how long ago something was or is to be, and elsewhere when', () => {
+    const moment = new Date(Date.UTC(2026, 10, 1, 12));
+    const told = (output: Output, late: number) => [
+      output.past(moment, moment.getTime() + late),
+      output.ahead(moment, moment.getTime() + late),
+    ];
+    const terminal = new Output(new Stream(true, 80), new Stream());
+    expect(told(terminal, 90_000)).toEqual(['1m 30s ago', '1m 30s ago']);
+    // A store's clock may be ahead of ours.
+    expect(told(terminal, -90_000)).toEqual(['0s ago', 'in 1m 30s']);
+    expect(told(new Output(new Stream(), new Stream()), -1)).toEqual(Array(2).fill('2026-11-01 12:00:00 UTC'));
+    terminal.isWide = true;
+    expect(told(terminal, 1)).toEqual(Array(2).fill('2026-11-01 12:00:00 UTC'));
+  });
+
+  it('cuts a row of a table without an end at the width', () => {
+    const terminal = new Stream(true, 44);
+    new Output(terminal, new Stream()).row(['12:00:00', 'failed', 'SendMail', '', 'rather a long error'], [8, 10]);
+    expect(terminal.text).toBe('12:00:00  failed      SendMail  rather a lo…\n');
   });
 
   it.each([

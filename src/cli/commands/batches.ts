@@ -6,6 +6,7 @@ import type { BatchCallbackJob } from '../../dispatch/batch/members';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import { defineCommand, type Call } from '../command';
 import { CONNECTION, LIMIT, LISTED, on } from '../flags';
+import { defineList } from '../list';
 import { openConnection } from '../named-queues';
 import { agoText, counted, failures, momentText } from '../output';
 import { doneText, fromLeft, Pace, progressLine, showingProgress, type Progress } from '../progress';
@@ -17,7 +18,7 @@ const WATCH_INTERVAL: Milliseconds = 500;
 
 const WORD = ['<id>', 'the id of the batch, as listed by onqueue batches'] as const;
 
-export const batches = defineCommand({
+export const batches = defineList({
   name: 'batches',
   summary: 'list the batches, newest first',
   description: 'Finished batches are kept for a day.',
@@ -40,7 +41,7 @@ export const batches = defineCommand({
       const now = session.surroundings.clock.now();
       const rows = shown.map((batch) => {
         const { id, name, failed, createdAt } = batch;
-        return [id, doneText(progressOf(batch)), failures(failed), stateOf(batch), agoText(createdAt, now), name];
+        return [id, doneText(progressOf(batch)), failures(failed), stateOf(batch), output.past(createdAt, now), name];
       });
       output.list(['id', 'progress', 'failed', 'state', 'created', 'name'], rows, READABLE_NAME);
     }

@@ -7,6 +7,7 @@ import { resolveRun } from '../../job/resolve-options';
 import { destinationOf } from '../../worker/companions';
 import { defineCommand } from '../command';
 import { HOW_TO_REGISTER } from '../errors';
+import { WIDE } from '../list';
 import { exactSpanText, type Cell } from '../output';
 
 export const classes = defineCommand({
@@ -16,6 +17,7 @@ export const classes = defineCommand({
     ['onqueue classes', 'classes imported by onqueue.config.*'],
     ["onqueue classes --require 'dist/jobs/**/*.js'", 'and classes in these files'],
   ],
+  flags: { wide: WIDE },
   async run(call) {
     const listed = listedJobs(await call.open());
     call.output.result(listed);

@@ -50,14 +50,13 @@ export const completion = defineCommand({
 const answerOf = ({ word, about }: Candidate): string => `+${word}${about === '' ? '' : `\t${about}`}`;
 
 function valuesOf({ program, session }: Call, line: string): (name: ValueName) => Promise<readonly string[]> {
-  let opened: Promise<QueueManager> | undefined;
   return async (name) => {
     if (name === 'command') return program.commands.map((one) => one.name());
     if (name === 'shell') return SHELLS;
     const known = KNOWN[name];
     if (known === undefined) return [];
     const config = givenOn(line, '--config').at(-1);
-    opened ??= session.open({ config, require: givenOn(line, '--require') });
+    const opened = session.open({ config, require: givenOn(line, '--require') });
     // A user who presses Tab should not see errors of the configuration.
     return opened.then(known).catch(() => []);
   };

@@ -9,8 +9,9 @@ import { maskedPayload } from '../../operations/listed-job';
 import { type Call, defineCommand } from '../command';
 import { errorText, invalidOption } from '../errors';
 import { type Flag, type Given, LIMIT, LISTED, on, type ProjectFlags, reveal, text, time } from '../flags';
+import { defineList } from '../list';
 import { openKeeping } from '../named-queues';
-import { agoText, type Cell, counted, momentText, type Output } from '../output';
+import { type Cell, counted, momentText } from '../output';
 import { fromLeft, showingProgress } from '../progress';
 
 export const FILTER_FLAGS = {
@@ -29,10 +30,7 @@ export const DRY_RUN = on('only list the jobs and their number; change nothing')
 /** How many of the newest failed jobs are grouped. */
 const GROUPED = 1000;
 
-/** Columns that an error needs beside what the group is. */
-const READABLE_ERROR = 24;
-
-export const failed = defineCommand({
+export const failed = defineList({
   name: 'failed',
   summary: 'list the failed jobs, newest first',
   description:
@@ -41,7 +39,7 @@ export const failed = defineCommand({
     ['onqueue failed', 'the newest'],
     ['onqueue failed --queue=mail --limit=10', 'from one queue'],
     ['onqueue failed --error=ECONNREFUSED --older-than=1h', 'failures of an outage more than an hour ago'],
-    ['onqueue failed --groups', 'what goes wrong, the most frequent first'],
+    ['onqueue failed --groups --watch', 'what goes wrong, the most frequent first, redrawn every two seconds'],
     ['onqueue failed --batch=0193a6c1-…', 'of one batch'],
     ['onqueue failed 0193a6c1-…', 'one job, with its stack'],
     ["onqueue failed --json | jq -r '.items[].id'", 'for a program'],
@@ -71,7 +69,7 @@ async function list(call: Call<FailedFlags>, limit = LISTED): Promise<void> {
   const found = await chosenJobs(call, manager, filter, { offset: 0, limit: limit + 1 });
   const jobs = found.slice(0, limit);
   call.output.result(jobs);
-  if (jobs.length > 0) listFailed(call.output, jobs, filter?.batch !== undefined);
+  if (jobs.length > 0) listFailed(call, jobs, filter?.batch !== undefined);
   else call.output.line(filter === undefined ? 'No failed jobs.' : 'No failed job matches.');
   if (found.length > limit) call.output.note(`There are more than these ${limit}; raise --limit to see them.`);
 }
@@ -97,9 +95,9 @@ async function listGroups(call: Call<FailedFlags>, limit = LISTED): Promise<void
   const rows = groups.slice(0, limit).map(({ name, count, queues, newest }) => {
     const [queue = '', ...others] = queues;
     const where = others.length === 0 ? queue : `${queue} and ${others.length} more`;
-    return [count, name, where, agoText(newest.failedAt, now), newest.exception.split('\n', 1)[0]];
+    return [count, name, where, output.past(newest.failedAt, now), newest.exception.split('\n', 1)[0]];
   });
-  if (rows.length > 0) output.list(['jobs', 'class', 'queue', 'last', 'error'], rows, READABLE_ERROR);
+  if (rows.length > 0) output.list(['jobs', 'class', 'queue', 'last', 'error'], rows);
   if (found.length > GROUPED)
     output.note(`There are more failed jobs than these ${GROUPED}: choose with --queue or --name.`);
   if (groups.length > limit) output.note(`There are more groups than these ${limit}; raise --limit to see them.`);
@@ -143,19 +141,20 @@ function followersText(chain: readonly ChainedJob[]): string {
 }
 
 /** @param isOfOneBatch whether all jobs are in one batch, so that the list need not name it */
-function listFailed(output: Output, jobs: readonly FailedJob[], isOfOneBatch: boolean): void {
+function listFailed({ output, session }: Call, jobs: readonly FailedJob[], isOfOneBatch: boolean): void {
   // Omits columns whose cells are all equal.
   const from = columnIf(new Set(jobs.map((job) => job.connection)).size > 1);
   const within = columnIf(!isOfOneBatch && jobs.some((job) => job.batch !== undefined));
   const behind = columnIf(jobs.some(({ chain }) => chain.length > 0));
   const optional = [...within('batch'), ...behind('followed by')];
   const headings = ['id', 'job', ...from('connection'), 'queue', 'attempts', 'failed at', ...optional, 'error'];
+  const now = session.surroundings.clock.now();
   const rows = jobs.map((job) => {
     const { id, name, queue, attempts, failedAt, exception, chain } = job;
     const waiting = chain.length === 0 ? undefined : counted(chain.length, 'job');
     const more = [...within(job.batch), ...behind(waiting)];
     const [error] = exception.split('\n', 1);
-    return [id, name, ...from(job.connection), queue, attempts, momentText(failedAt), ...more, error];
+    return [id, name, ...from(job.connection), queue, attempts, output.past(failedAt, now), ...more, error];
   });
   output.list(headings, rows);
 }
@@ -328,14 +327,15 @@ export async function tellChosen(
  * @param count all affected jobs, including those not listed @param unknown ids without a job @param batch if all belong to it
  */
 function tellJobs(
-  { output }: Call,
+  call: Call,
   jobs: readonly FailedJob[],
   count: number,
   unknown: readonly string[],
   batch?: string,
 ): void {
+  const { output } = call;
   output.result({ dryRun: true, count, unknown, items: jobs });
-  if (jobs.length > 0) listFailed(output, jobs, batch !== undefined);
+  if (jobs.length > 0) listFailed(call, jobs, batch !== undefined);
   if (count > jobs.length && !output.isJson) output.note(`Only the first ${jobs.length} are listed.`);
   output.line(`Without --dry-run, ${counted(count, 'failed job')} would be affected.`);
 }

@@ -8,8 +8,9 @@ import type { ListedJob, ListedState } from '../../operations/listed-job';
 import { type Call, defineCommand } from '../command';
 import { CONNECTION, type Given, LIMIT, LISTED, type ProjectFlags, text, word } from '../flags';
 import { checkDelay, delayIn } from '../../job/duration';
+import { defineList } from '../list';
 import { openConnection } from '../named-queues';
-import { agoText, type Cell, momentText } from '../output';
+import type { Cell } from '../output';
 
 const FLAGS = {
   state: word<ListedState>('<state>', LISTED_STATES, 'ready, delayed, running, failed or completed (default: ready)'),
@@ -20,7 +21,7 @@ const FLAGS = {
 
 type JobsCall = Call<Given<typeof FLAGS> & ProjectFlags>;
 
-export const jobs = defineCommand({
+export const jobs = defineList({
   name: 'jobs',
   summary: 'list the jobs of a queue that wait, run or have failed',
   description:
@@ -87,20 +88,18 @@ function show({ flags, output }: JobsCall, found: readonly ListedJob[], now: Mil
   const name = ({ name, waitsToRunAlone }: ListedJob): Cell =>
     waitsToRunAlone === true ? `${oneLine(name)} (waits to run alone)` : oneLine(name);
   if (state === 'failed') {
-    const rows = found.map((job) => [id(job), name(job), job.attempts, moment(job.failedAt), job.error]);
+    const rows = found.map((job) => [id(job), name(job), job.attempts, output.past(job.failedAt, now), job.error]);
     return output.list(['id', 'job', 'attempts', 'failed at', 'error'], rows);
   }
   const [heading, when] = {
-    ready: ['sent', (job: ListedJob) => job.createdAt && agoText(job.createdAt, now)],
-    delayed: ['ready at', (job: ListedJob) => moment(job.at)],
-    running: ['leased until', (job: ListedJob) => moment(job.at)],
-    completed: ['completed', (job: ListedJob) => moment(job.completedAt)],
+    ready: ['sent', (job: ListedJob) => output.past(job.createdAt, now)],
+    delayed: ['ready at', (job: ListedJob) => output.ahead(job.at, now)],
+    running: ['leased until', (job: ListedJob) => output.ahead(job.at, now)],
+    completed: ['completed', (job: ListedJob) => output.past(job.completedAt, now)],
   }[state] as [string, (job: ListedJob) => string | undefined];
   const rows = found.map((job) => [id(job), job.attempts, when(job), name(job)]);
   output.list(['id', 'attempts', heading, 'job'], rows, READABLE_NAME);
 }
-
-const moment = (at: Date | undefined): string | undefined => at && momentText(at);
 
 const QUEUE = text('<name>', 'their queue (default: searches all queues of the connection)');
 

@@ -2,8 +2,9 @@
 import { oneLine, shellWord } from '../../base/text';
 import type { LaneState } from '../../connections/contract';
 import type { QueueLane } from '../../dispatch/queue-lane';
-import { type Call, defineCommand } from '../command';
+import type { Call } from '../command';
 import { CONNECTION, count, type Given, LIMIT, LISTED, on, type ProjectFlags, text } from '../flags';
+import { defineList } from '../list';
 import { openConnection } from '../named-queues';
 
 const FLAGS = {
@@ -19,7 +20,7 @@ const FLAGS = {
 
 type LanesCall = Call<Given<typeof FLAGS> & ProjectFlags>;
 
-export const lanes = defineCommand({
+export const lanes = defineList({
   name: 'lanes',
   summary: 'list the lanes of a queue, or change one',
   description:
@@ -40,6 +41,7 @@ export const lanes = defineCommand({
     const changes = (['running', 'none', 'pause', 'resume'] as const).filter((flag) => flags[flag] !== undefined);
     if ((flags.lane !== undefined) !== changes.length > 0 || changes.length > 1)
       call.refuse('give --lane together with one of --running, --none, --pause and --resume');
+    if (flags.lane !== undefined && flags.watch === true) call.refuse('give either --watch or --lane, not both.');
     if (flags.lane !== undefined) {
       const lane = connection.lane(queue, flags.lane);
       const done = await change(lane, call);

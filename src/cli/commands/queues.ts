@@ -4,16 +4,18 @@ import { nearest, oneLine } from '../../base/text';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import { defineCommand } from '../command';
 import { count, FORCE, names, on, time } from '../flags';
+import { defineList } from '../list';
 import { CONNECTION_WORD, openNamed } from '../named-queues';
 import { type Cell, counted, failures } from '../output';
 import { fromLeft, showingProgress } from '../progress';
 
-export const size = defineCommand({
+export const size = defineList({
   name: 'size',
   summary: 'show the sizes of the queues, and which are paused or limited',
   examples: [
     ['onqueue size', 'all queues of the default connection'],
     ['onqueue size --queue=high,default', 'two queues'],
+    ['onqueue size --watch', 'redrawn every two seconds'],
     ['onqueue size redis --json', 'another connection, for a program'],
   ],
   words: CONNECTION_WORD,

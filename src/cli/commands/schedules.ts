@@ -2,7 +2,6 @@
 import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/text';
-import { shortSpanText } from '../../base/span';
 import { momentIn } from '../../job/duration';
 import { count } from '../../job/option-kinds';
 import { cadenceText } from '../../schedule/cadence';
@@ -11,10 +10,11 @@ import { defineCommand, type Call } from '../command';
 import { HOW_TO_REGISTER, invalidOption } from '../errors';
 import { ofKind, type Flag } from '../flags';
 import { keepingConnections, openKeeping } from '../named-queues';
-import { agoText, counted, momentText, type Cell, type Tone } from '../output';
+import { defineList } from '../list';
+import { agoText, counted, momentText, type Tone } from '../output';
 
 /** Columns that a state needs. */
-const READABLE_STATE = 20;
+const READABLE_STATE = 24;
 const DEFAULT_COUNT = 5;
 const COUNTS = count(1, 1000);
 
@@ -27,7 +27,7 @@ async function openSchedules(call: Call): Promise<QueueManager> {
 
 const WORD = ['<schedule>', 'the name of the schedule, as listed by onqueue schedule:list'] as const;
 
-export const scheduleList = defineCommand({
+export const scheduleList = defineList({
   name: 'schedule:list',
   summary: 'list the schedules, when they come up next, and whether a worker sends them',
   description:
@@ -44,7 +44,16 @@ export const scheduleList = defineCommand({
     if (output.isJson) return;
     if (listed.length === 0) return output.note(`No schedule is declared. ${HOW_TO_REGISTER}`);
     const now = session.surroundings.clock.now();
-    const rows = listed.map((listing) => rowOf(listing, now));
+    const rows = listed.map((listing) => {
+      const { name, spec, declared, next, last } = listing;
+      return [
+        declared?.origin === 'stored' ? `${name} (stored)` : name,
+        declared?.cadence ?? cadenceText(spec),
+        output.ahead(next, now) ?? '–',
+        output.past(last, now) ?? 'never yet',
+        { text: stateText(listing, now), tone: toneOf(listing) },
+      ];
+    });
     output.list(['schedule', 'when', 'next', 'last', 'state'], rows, READABLE_STATE);
     const unkept = listed.filter(
       ({ declared, isKept, problem }) => declared !== undefined && !isKept && problem === undefined,
@@ -58,17 +67,6 @@ export const scheduleList = defineCommand({
 
 function documentOf({ declared, isKept, isOrphan, problem, ...listing }: ScheduleListing): object {
   return { ...listing, ...declared, kept: isKept, orphan: isOrphan, problem: problem?.message };
-}
-
-function rowOf(listing: ScheduleListing, now: Milliseconds): Cell[] {
-  const { name, spec, declared, next, last } = listing;
-  return [
-    declared?.origin === 'stored' ? `${name} (stored)` : name,
-    declared?.cadence ?? cadenceText(spec),
-    next === undefined ? '–' : `in ${shortSpanText(Math.max(next.getTime() - now, 0))}`,
-    last === undefined ? 'never yet' : agoText(last, now),
-    { text: stateText(listing, now), tone: toneOf(listing) },
-  ];
 }
 
 function toneOf({ problem, pausedAt, isKept, heldBy }: ScheduleListing): Tone | undefined {

@@ -2,6 +2,7 @@
 import type { JobEvent } from '../../operations/events/job-event';
 import { defineCommand } from '../command';
 import { CONNECTION, names, namesIn, on, text } from '../flags';
+import { WIDE } from '../list';
 import { openConnection } from '../named-queues';
 import type { Cell, Output, Tone } from '../output';
 import { stopped } from '../stop-signals';
@@ -23,6 +24,7 @@ export const tail = defineCommand({
     name: names('only jobs of these names, such as SendInvoice,ChargeCard'),
     all: on('also when jobs start, and their progress'),
     connection: CONNECTION,
+    wide: WIDE,
   },
   async run(call) {
     const { queue, name, all = false } = call.flags;

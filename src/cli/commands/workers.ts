@@ -9,9 +9,10 @@ import { defineCommand, type Call } from '../command';
 import { errorText } from '../errors';
 import { CONNECTION } from '../flags';
 import { keepingConnections, memoryRemark, noteMemory, openConnection } from '../named-queues';
+import { defineList } from '../list';
 import { type Cell, failures } from '../output';
 
-export const workers = defineCommand({
+export const workers = defineList({
   name: 'workers',
   summary: 'list the workers and their running jobs',
   description:
@@ -20,6 +21,7 @@ export const workers = defineCommand({
   examples: [
     ['onqueue workers', "workers of the default connection's store"],
     ['onqueue workers --connection=redis', 'workers of another one'],
+    ['onqueue workers --watch', 'redrawn every two seconds'],
     ["onqueue workers --json | jq '.items[] | select(.silentFor > 10)'", 'silent workers, for a program'],
   ],
   flags: { connection: CONNECTION },
@@ -46,7 +48,7 @@ const SILENT = 10;
 const MOST_NAMED = 3;
 
 /** Columns that the names of jobs need. */
-const READABLE_NAMES = 20;
+const READABLE_NAMES = 12;
 
 function rowOf(worker: RunningWorker): Cell[] {
   const { name, pid, connection, queues, busy, concurrency, outcomes } = worker;

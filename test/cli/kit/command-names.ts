@@ -5,7 +5,7 @@ import { join } from 'node:path';
 const FOLDER = join(__dirname, '../../../src/cli/commands');
 
 export const COMMAND_NAMES: readonly string[] = readdirSync(FOLDER).flatMap((file) =>
-  [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/defineCommand\({\n {2}name: '([\w:]+)'/g)].map(
+  [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/define(?:Command|List)\({\n {2}name: '([\w:]+)'/g)].map(
     ([, name]) => name!,
   ),
 );
