@@ -15,6 +15,9 @@ const BREAKING = [
 /** What a user has: pages in a browser, the package in a project, the samples in processes on each store. */
 const WHOLE = ['dashboard/browser/', 'package/', 'samples/'];
 
+// Each file that talks to SQS would print a paragraph about the end of Node.js 20.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
+
 /** @type {import('jest').Config} */
 const shared = {
   testEnvironment: '<rootDir>/test/support/leak-environment.ts',

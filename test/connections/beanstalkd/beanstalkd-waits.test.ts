@@ -18,7 +18,7 @@ afterEach(() => world.stop());
 const { push, reserve, reserveOne, ids } = callsOf(() => connection);
 
 describe('a wait', () => {
-  const wait = (signal = new AbortController().signal) => waitOn(connection, ['default'], 2, signal);
+  const wait = (signal = new AbortController().signal) => waitOn(connection, ['default'], 60, signal);
 
   it('brings the job that ended it, reserved once', async () => {
     const waiting = wait();
@@ -83,7 +83,7 @@ describe('a wait', () => {
 
   it('leaves no waiting client on the server when its connection is closed', async () => {
     const other = world.connect();
-    const waiting = waitOn(other, ['default'], 2);
+    const waiting = waitOn(other, ['default'], 60);
     await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
     await other.close();
     await waiting;
@@ -94,7 +94,7 @@ describe('a wait', () => {
 
 it('closing a connection gives back a job that a wait brought and nobody reserved', async () => {
   const other = world.connect();
-  const waiting = waitOn(other, ['default'], 2, new AbortController().signal);
+  const waiting = waitOn(other, ['default'], 60, new AbortController().signal);
   await push('a');
   await waiting;
   await other.close();

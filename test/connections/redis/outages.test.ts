@@ -259,7 +259,7 @@ describe('a redis waiter whose connection fails', () => {
 
   it('waits again after its blocking connection was killed', async () => {
     const connection = world.connect();
-    const waited = waitOn(connection, ['q'], 2, never);
+    const waited = waitOn(connection, ['q'], 60, never);
     const id = await eventually(blocked);
     await world.client.client('KILL', 'ID', id!);
     await eventually(async () => {
@@ -290,7 +290,7 @@ describe('a redis waiter whose connection fails', () => {
   it('gives back a hint that arrives when nobody waits any more', async () => {
     const connection = world.connect();
     const given = new AbortController();
-    const waited = waitOn(connection, ['q'], 2, given.signal);
+    const waited = waitOn(connection, ['q'], 60, given.signal);
     await eventually(blocked);
     given.abort();
     await waited;
