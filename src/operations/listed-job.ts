@@ -102,17 +102,22 @@ export function ownEntries(
 export function listedFailure(application: Application, entry: FailedEntry, isRevealed = false): ListedFailure {
   const { id, name, connection, queue, attempts, failedAt, exception } = entry;
   const [error = ''] = exception.split('\n', 1);
+  // The entry says better what the payload says too.
+  const { tries, createdAt, batch, payload } = shownJob(entry.payload, application, isRevealed);
   return {
-    ...shownJob(entry.payload, application, isRevealed),
     id,
     name,
     attempts,
+    tries,
+    createdAt,
+    batch,
+    payload,
     connection,
     queue,
     state: 'failed',
     failedAt: new Date(failedAt),
     // Another program may have kept it, without masking.
-    error: redact(error!),
+    error: redact(error),
   };
 }
 

@@ -1,9 +1,9 @@
 import { uuidAt } from '../../src/payload/uuid';
 import { COMPLETED, HISTORY } from '../../src/operations/history/attempt';
 import {
-  bucketFields,
   bucketOf,
   classesName,
+  classKey,
   classText,
   DAY,
   figureName,
@@ -65,18 +65,18 @@ describe('the page of a job class', () => {
   });
 
   it('says how much longer its jobs take than on the day before', async () => {
-    const text = classText({ connection: world.connection, queue: 'media', job: 'ResizeImage' });
+    const of = { connection: world.connection, queue: 'media', job: 'ResizeImage' };
     const [, , eighths] = RESOLUTIONS;
     const at = world.manager.clock.now() - 20 * 3_600_000;
     const quick = {
       c: 100_000,
       [RUN_TIMES.field]: 1_000_000_000,
-      [bucketFields(RUN_TIMES)[bucketOf(RUN_TIMES, 10)]!]: 100_000,
+      [RUN_TIMES.buckets[bucketOf(RUN_TIMES, 10)]!]: 100_000,
     };
     await recordsOf(world).add(
       [
-        { name: figureName(eighths, spanAt(at, eighths.step), text), amounts: quick, keep: eighths.keep },
-        { name: classesName(spanAt(at, DAY)), amounts: { [text]: 1 }, keep: LONGEST },
+        { name: figureName(eighths, spanAt(at, eighths.step), classKey(of)), amounts: quick, keep: eighths.keep },
+        { name: classesName(spanAt(at, DAY)), amounts: { [classText(of)]: 1 }, keep: LONGEST },
       ],
       'yesterday',
       1,

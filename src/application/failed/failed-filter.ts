@@ -34,14 +34,28 @@ export interface FailedJob {
 }
 
 /** Redacts the error again, because another program that shares the store may not have. */
-export function failedJobOf({ payload, failedAt, exception, ...entry }: FailedEntry): FailedJob {
-  const { links, cause } = chainOf(entry.name, payload);
+export function failedJobOf({
+  id,
+  connection,
+  queue,
+  name,
+  payload,
+  exception,
+  failedAt,
+  attempts,
+}: FailedEntry): FailedJob {
+  const { links, cause } = chainOf(name, payload);
+  // Field by field: copying the rest of the entry took most of the time of a list of a thousand.
   return {
-    ...entry,
+    id,
+    connection,
+    queue,
+    name,
     payload: payload.toString(),
     exception: redact(exception),
     failedAt: new Date(failedAt),
-    chain: links.map((link) => chainedJobOf(link, entry.connection)),
+    attempts,
+    chain: links.map((link) => chainedJobOf(link, connection)),
     cause,
     batch: readTies(payload)?.batch?.id,
   };

@@ -1,10 +1,9 @@
 /** The stores of failed jobs: which there are, how to go through one while others change it, and how many jobs each keeps. */
 import { failedStoreOf, type Application } from '../../connections/application';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { toError } from '../../base/exception-text';
 import type { Buried, Connection } from '../../connections/contract';
 import {
-  withoutPlace,
   type FailedEntry,
   type FailedSearch,
   type FailedStore,
@@ -84,27 +83,29 @@ export async function failedPage(
   sources: Application,
   { queue, limit, after }: { readonly queue: string | undefined; readonly limit: number; readonly after: FailedPlaces },
 ): Promise<{ readonly jobs: readonly PlacedJob[]; readonly away: readonly Unreachable[] }> {
-  const lists: { readonly open: OpenStore; readonly entries: ListedEntry[] }[] = [];
+  const lists: { readonly open: OpenStore; readonly entries: readonly ListedEntry[]; next: number }[] = [];
   const away = await visitStores(sources, async (open) => {
-    lists.push({
-      open,
-      entries: [...(await open.store.list({ queue, limit, after: after.get(open.connection.name) }))],
-    });
+    const entries = await open.store.list({ queue, limit, after: after.get(open.connection.name) });
+    lists.push({ open, entries, next: 0 });
   });
   const jobs: PlacedJob[] = [];
   const known = new KnownJobs();
   for (let places = after; ;) {
     // Each store keeps its own order, which is not always that of the moments.
-    const [first] = lists
-      .filter(({ entries }) => entries.length > 0)
-      .toSorted((one, other) => other.entries[0]!.failedAt - one.entries[0]!.failedAt);
+    let first: (typeof lists)[number] | undefined;
+    let newest = -Infinity;
+    for (const list of lists) {
+      const failedAt = list.entries[list.next]?.failedAt ?? -Infinity;
+      if (failedAt > newest) [first, newest] = [list, failedAt];
+    }
     if (first === undefined) return { jobs, away };
-    const entry = first.entries[0]!;
-    const isNew = known.isNew({ open: first.open, entry });
+    const { open, entries, next } = first;
+    const entry = entries[next]!;
+    const isNew = lists.length === 1 || known.isNew({ open, entry });
     if (isNew && jobs.length === limit) return { jobs, away };
-    first.entries.shift();
-    places = new Map([...places, [first.open.connection.name, entry.place]]);
-    jobs.push({ job: isNew ? failedJobOf(withoutPlace(entry)) : jobs.pop()!.job, places });
+    first.next += 1;
+    places = new Map(places).set(open.connection.name, entry.place);
+    jobs.push({ job: isNew ? failedJobOf(entry) : jobs.pop()!.job, places });
   }
 }
 
@@ -129,7 +130,7 @@ export class KnownJobs {
     const own = {
       connection,
       address: this.#addresses.ensure(open.connection, () => addressOf(open.connection)),
-      payload: createHash('sha256').update(payload).digest('base64'),
+      payload: hash('sha256', payload, 'base64'),
     };
     const alike = this.#known.get(key) ?? [];
     if (alike.some((other) => isSame(other, own))) return false;

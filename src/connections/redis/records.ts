@@ -87,18 +87,12 @@ export class RedisRecordStore extends RedisPart implements RecordStore {
   }
 
   async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
-    return Promise.all(names.map((name) => this.#sum(name)));
-  }
-
-  async #sum(name: string): Promise<Readonly<Record<string, number>>> {
-    const [, words] = await this.#ask('sum-read', [this.store.keys.sum(name)], [], 'the sums were not read');
-    const found = words as readonly Buffer[];
-    const amounts: [string, number][] = [];
-    for (let at = 0; at < found.length; at += 2) {
-      const field = String(found[at]);
-      if (field.startsWith(COUNTED)) amounts.push([field.slice(COUNTED.length), Number(found[at + 1])]);
-    }
-    return Object.fromEntries(amounts);
+    const pages = [...pagesOf(names, () => 0)].map(async (page) => {
+      const keys = page.map((name) => this.store.keys.sum(name));
+      const [, text] = await this.#ask('sum-read', keys, [], 'the sums were not read');
+      return (JSON.parse(String(text)) as readonly Readonly<Record<string, string>>[]).map(numbersIn);
+    });
+    return (await Promise.all(pages)).flat();
   }
 
   #put(
@@ -127,6 +121,10 @@ export class RedisRecordStore extends RedisPart implements RecordStore {
   ): Promise<readonly unknown[]> {
     return this.store.caller.script(name, keys, args, { consequence });
   }
+}
+
+function numbersIn(amounts: Readonly<Record<string, string>>): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, Number(amount)]));
 }
 
 export interface RecordChannelsSettings extends RedisCallerSettings {

@@ -16,6 +16,7 @@ import type { Sums } from '../../connections/record-store';
 import { uuidv7 } from '../../payload/uuid';
 import {
   classesName,
+  classKey,
   classText,
   DAY,
   figureName,
@@ -110,9 +111,9 @@ export class FigureReporter {
 
   #take(news: readonly JobCounts[], now: Milliseconds): void {
     const sums = news.flatMap((one) => {
-      const text = classText(one);
+      const key = classKey(one);
       return RESOLUTIONS.map((resolution) => ({
-        name: figureName(resolution, spanAt(now, resolution.step), text),
+        name: figureName(resolution, spanAt(now, resolution.step), key),
         amounts: one.counts,
         keep: resolution.keep,
       }));

@@ -4,7 +4,7 @@ import { durationSeconds, type Duration } from '../../job/duration';
 import { invalidSpan } from '../errors';
 import {
   classesName,
-  classText,
+  classKey,
   DAY,
   figureName,
   readClass,
@@ -132,31 +132,33 @@ export async function readFigures(
   );
   const spans = Array.from({ length: last - first + 1 }, (_, place) => first + place);
   const read: Read[] = await countsOf(operations, classes, resolution, spans);
-  /** @param bySpan one list of spans for each class */
-  const figuresOf = (bySpan: readonly (readonly Counts[])[]): WholeFigures => ({
-    ...runFigures(sumOf(bySpan.flat()), (now - since) / 60_000),
+  const figuresOf = (bySpan: readonly Counts[]): WholeFigures => ({
+    ...runFigures(sumOf(bySpan), (now - since) / 60_000),
     spans: isBySpan
-      ? spans.map((span, place) => ({
-          at: new Date(span * resolution.step * 1000),
-          ...runFigures(sumOf(bySpan.map((counts) => counts[place]!)), resolution.step / 60),
+      ? bySpan.map((counts, place) => ({
+          at: new Date(spans[place]! * resolution.step * 1000),
+          ...runFigures(counts, resolution.step / 60),
         }))
       : undefined,
   });
+  /** For each span, the sum of several. */
+  const together = (all: readonly (readonly Counts[])[]): readonly Counts[] =>
+    spans.map((_, place) => sumOf(all.map((counts) => counts[place]!)));
   const runs = read.filter(({ job }) => job !== WHOLE_QUEUE);
-  const queues = [...new Set(classes.map((one) => one.queue))].toSorted();
+  const queues = [...new Set(classes.map((one) => one.queue))].toSorted().map((name) => {
+    const isOwn = (one: Read): boolean => one.queue === name;
+    const looked = read.find((one) => isOwn(one) && one.job === WHOLE_QUEUE)?.bySpan ?? [];
+    const bySpan = together(runs.filter(isOwn).map((one) => one.bySpan));
+    return { bySpan, queue: name, samples: samplesIn(looked, spans, resolution) };
+  });
   return {
     since: new Date(since),
     until: new Date(now),
-    queues: queues.map((name) => {
-      const isOwn = (one: Read): boolean => one.queue === name;
-      const looked = read.find((one) => isOwn(one) && one.job === WHOLE_QUEUE)?.bySpan ?? [];
-      const figures = figuresOf(runs.filter(isOwn).map(({ bySpan }) => bySpan));
-      return { queue: name, ...figures, samples: samplesIn(looked, spans, resolution) };
-    }),
+    queues: queues.map(({ queue: name, bySpan, samples }) => ({ queue: name, ...figuresOf(bySpan), samples })),
     jobs: runs
-      .map((one) => ({ queue: one.queue, job: one.job, ...figuresOf([one.bySpan]) }))
+      .map((one) => ({ queue: one.queue, job: one.job, ...figuresOf(one.bySpan) }))
       .toSorted((a, b) => (a.queue === b.queue ? (a.job < b.job ? -1 : 1) : a.queue < b.queue ? -1 : 1)),
-    total: figuresOf(runs.map(({ bySpan }) => bySpan)),
+    total: figuresOf(together(queues.map(({ bySpan }) => bySpan))),
   };
 }
 
@@ -180,7 +182,10 @@ async function countsOf(
   resolution: Resolution,
   spans: readonly number[],
 ): Promise<Read[]> {
-  const names = classes.flatMap((one) => spans.map((span) => figureName(resolution, span, classText(one))));
+  const names = classes.flatMap((one) => {
+    const key = classKey(one);
+    return spans.map((span) => figureName(resolution, span, key));
+  });
   const sums: Counts[] = [];
   for (let from = 0; from < names.length; from += PAGE)
     sums.push(...(await records.sums(names.slice(from, from + PAGE))));

@@ -2,7 +2,7 @@
 import type { DispatchingJob, DispatchObservation, EndedRun, Observer } from '../../connections/application';
 import type { JobRegistry } from '../../job/registry';
 import type { Milliseconds, Seconds } from '../../base/clock';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** Jobs that are counted together. */
 export interface JobClass {
@@ -26,25 +26,30 @@ export const DISPATCHED = 'd';
 
 /** Times counted in buckets: one for each of `bounds`, and a last one for longer times. */
 export interface Distribution {
-  /** The sum of all times; followed by a digit or two it names a bucket. */
+  /** The name of the sum of all times. */
   readonly field: string;
   /** The unit of the sum, in seconds. */
   readonly unit: Seconds;
   readonly bounds: readonly Seconds[];
+  /** The names of the buckets, in order. */
+  readonly buckets: readonly string[];
 }
 
+const inBuckets = (field: string, unit: Seconds, bounds: readonly Seconds[]): Distribution => ({
+  field,
+  unit,
+  bounds,
+  buckets: [...bounds, Infinity].map((_, place) => `${field}${place}`),
+});
+
 /** In microseconds, because many jobs take less than a millisecond. */
-export const RUN_TIMES: Distribution = {
-  field: 't',
-  unit: 1e-6,
-  bounds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600, 1800],
-};
+export const RUN_TIMES = inBuckets(
+  't',
+  1e-6,
+  [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600, 1800],
+);
 
-export const WAITS: Distribution = { field: 'w', unit: 1e-3, bounds: [0.1, 1, 5, 15, 60, 300, 1800, 7200] };
-
-/** The names of the buckets, in order. */
-export const bucketFields = ({ field, bounds }: Distribution): readonly string[] =>
-  [...bounds, Infinity].map((_, place) => `${field}${place}`);
+export const WAITS = inBuckets('w', 1e-3, [0.1, 1, 5, 15, 60, 300, 1800, 7200]);
 
 /** The bucket of a time. */
 export function bucketOf({ bounds }: Distribution, time: Milliseconds): number {
@@ -64,7 +69,7 @@ export interface Times {
 
 /** Undefined if nothing was counted. */
 export function timesOf(distribution: Distribution, counts: Counts): Times | undefined {
-  const buckets = bucketFields(distribution).map((field) => counts[field] ?? 0);
+  const buckets = distribution.buckets.map((name) => counts[name] ?? 0);
   const count = buckets.reduce((sum, each) => sum + each, 0);
   if (count === 0) return undefined;
   const { field, unit, bounds } = distribution;
@@ -90,8 +95,7 @@ function timeAt(rank: number, buckets: readonly number[], bounds: readonly Secon
 /** The sum over several classes or spans. */
 export function sumOf(all: Iterable<Counts>): Counts {
   const sum: Record<string, number> = {};
-  for (const counts of all)
-    for (const [field, amount] of Object.entries(counts)) sum[field] = (sum[field] ?? 0) + amount;
+  for (const counts of all) for (const field of Object.keys(counts)) sum[field] = (sum[field] ?? 0) + counts[field]!;
   return sum;
 }
 
@@ -155,10 +159,12 @@ export function readClass(text: string): readonly JobClass[] {
   }
 }
 
-/** The sum of a class. Hashed, because names of any length would not fit. */
-export function figureName({ letter }: Resolution, span: number, text: string): string {
-  return `figures/${letter}${span}/${createHash('sha256').update(text).digest('base64url').slice(0, 12)}`;
-}
+/** A class in the names of its sums. Hashed, because names of any length would not fit. */
+export const classKey = (of: JobClass): string => hash('sha256', classText(of), 'base64url').slice(0, 12);
+
+/** The sum of a class. */
+export const figureName = ({ letter }: Resolution, span: number, key: string): string =>
+  `figures/${letter}${span}/${key}`;
 
 /** Jobs without a registered class. */
 const UNKNOWN = '(unknown)';
@@ -171,7 +177,7 @@ const MOST_CLASSES = 100;
 const FIELDS = [
   ...Object.values(OUTCOME_FIELDS),
   DISPATCHED,
-  ...[RUN_TIMES, WAITS].flatMap((distribution) => [distribution.field, ...bucketFields(distribution)]),
+  ...[RUN_TIMES, WAITS].flatMap(({ field, buckets }) => [field, ...buckets]),
 ];
 
 const placeOf = (field: string): number => FIELDS.indexOf(field);
@@ -289,5 +295,3 @@ function countsIn(amounts: Float64Array): Record<string, number> {
   for (const [place, amount] of amounts.entries()) if (amount !== 0) counts[FIELDS[place]!] = amount;
   return counts;
 }
-
-/** What is counted of jobs: the names of the numbers, in a process and in the store, what they mean, and how long they are kept. */

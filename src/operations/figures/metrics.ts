@@ -1,6 +1,5 @@
 /** Counts of jobs, and the state of queues, as metrics in the text format of Prometheus, version 0.0.4. */
 import {
-  bucketFields,
   DISPATCHED,
   OUTCOME_FIELDS,
   RUN_TIMES,
@@ -69,10 +68,9 @@ function grouped(counted: readonly JobCounts[], labelsOf: (of: JobCounts) => Lab
 }
 
 /** Empty if nothing was counted. */
-function histogram(distribution: Distribution, { labels, counts }: Group): MetricSample[] {
-  const { field, unit, bounds } = distribution;
+function histogram({ field, unit, bounds, buckets: names }: Distribution, { labels, counts }: Group): MetricSample[] {
   let count = 0;
-  const buckets = bucketFields(distribution).map((name, place): MetricSample => {
+  const buckets = names.map((name, place): MetricSample => {
     count += counts[name] ?? 0;
     return { suffix: '_bucket', labels: { ...labels, le: numberText(bounds[place] ?? Infinity) }, value: count };
   });

@@ -10,7 +10,7 @@ import {
   RESOLUTIONS,
   spanAt,
   WHOLE_QUEUE,
-  bucketFields,
+  classKey,
   bucketOf,
   OUTCOME_FIELDS,
   RUN_TIMES,
@@ -80,7 +80,7 @@ function sumsAt(at: Milliseconds, ago: number, of: JobClass, amounts: Counts): S
   return [
     // What is kept for a shorter time has expired.
     ...RESOLUTIONS.filter(({ keep }) => keep > ago * 60).map((resolution) => ({
-      name: figureName(resolution, spanAt(at, resolution.step), text),
+      name: figureName(resolution, spanAt(at, resolution.step), classKey(of)),
       amounts,
       keep: resolution.keep,
     })),
@@ -116,7 +116,7 @@ function sampleOf({ rate, queue }: Traffic, ago: number, chance: () => number): 
 }
 
 function timesOf(distribution: Distribution, count: number, usual: Milliseconds): Counts {
-  const fields = bucketFields(distribution);
+  const fields = distribution.buckets;
   const counts: Record<string, number> = {};
   let sum = 0;
   let left = count;
