@@ -1,6 +1,6 @@
 -- cancel.lua: remove a job from a queue, or mark it as cancelled, so that a worker that holds or meets it ends it.
 --
---   parts    texts marks budget search lanes sight unique ties batches
+--   parts    texts marks budget search lanes held sight unique ties batches
 --
 --   KEYS[1] client      string  the recorded answer to this client
 --   KEYS[2] ready       list    payloads ready to run
@@ -65,7 +65,7 @@ local function remove(text, was_in, removal)
   carry_out(steps_without(batches, cancelled_batches, { text }, moment), removal)
   -- If this is refused, the place is taken until nothing of the queue is left, or until `recount`.
   pcall(function()
-    if was_in and let_in(lanes, held, ready, note_left(nil, text)) > 0 then leave_hint(notify) end
+    if was_in and let_in(lanes, held, ready, note_left(nil, (lane_in(text)))) > 0 then leave_hint(notify) end
   end)
   unmark(cancelled, reasons, id)
   leave_all(unique, { text })

@@ -1,6 +1,6 @@
 -- clear.lua: remove all jobs of a queue that are ready, held, delayed or reserved. Failed ones stay.
 --
---   parts    texts marks budget search unique ties batches lanes
+--   parts    texts marks budget search unique ties batches lanes held
 --
 --   KEYS[1] client      string  the recorded answer to this client
 --   KEYS[2] ready       list    payloads ready to run
@@ -89,10 +89,11 @@ end)
 leave_all(unique, gone)
 if has_lanes then
   for _, texts in ipairs({ waiting, running }) do
-    for _, text in ipairs(texts) do left = note_left(left, text) end
+    for _, text in ipairs(texts) do left = note_left(left, (lane_in(text))) end
   end
   for _, text in ipairs(later) do
-    if select(3, lane_in(text)) then left = note_left(left, text) end
+    local name, _, is_in = lane_in(text)
+    if is_in then left = note_left(left, name) end
   end
   pcall(let_in, lanes, held, ready, left)
 end

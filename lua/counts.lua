@@ -1,6 +1,6 @@
 -- counts.lua: how many jobs a queue holds, all at one moment.
 --
---   parts    lanes
+--   parts    held
 --
 --   KEYS[1] ready       list    payloads ready to run
 --   KEYS[2] delayed     zset    payload -> due time (s)

@@ -2,8 +2,10 @@
 --
 --   parts    reserve look
 --   sometimes   unique ends
---   laned   lanes passage
---   rarely   texts failed marks budget pauses refusals orders unique ties tied batches told aside follow settle refresh
+--   laned   lanes departures
+--   arriving   lanes arrivals passage
+--   ordered   pauses orders
+--   rarely   texts failed marks budget refusals unique ties tied batches told aside follow settle refresh
 --
 --   KEYS[1] client                   string  the recorded answer to this client
 --   KEYS[2] control                  hash    restart -> token; paused:<key of ready> -> name, until:<…> -> its end (s)
@@ -37,8 +39,8 @@
 --                                    completed+unique, failed+unique: key, tie: of a job with a unique key (see
 --                                    parts/unique.lua); released+unique: the same, and the job gives up its key;
 --                                    failed+batch: cause, as JSON, or '';
---                                    +lane, always last, adds none: each of the jobs leaves its lane, except a released
---                                    one that is ready at once. next+lane: each of these jobs has a lane.
+--                                    +lane, always last: the lane, which the job leaves unless it is released and ready
+--                                    at once. next+lane, which adds none: each of these jobs has a lane.
 --                                    After the count of completed+batch and failed+batch come the id of the batch,
 --                                    and by how much each outcome changes its numbers: pending, completed, failed,
 --                                    skipped. Jobs that the batch sends then go to the queues that it names
@@ -102,22 +104,22 @@ local turn = {
 
 -- 2. Orders. Nearly always there are none, and one command shows that.
 local any_cancelled = redis.pcall('EXISTS', control, cancelled, cancelled_batches) ~= 0
-  and rarely().read_orders(turn, control, cancelled, queues, sources)
+  and ordered().read_orders(turn, control, cancelled, queues, sources)
 
 -- 3. Settle.
 local ended, outcomes, at, followers = {}, 0, FIRST_OUTCOME, nil
 while ARGV[at] do
   local kind, queue, count = ARGV[at], queues[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
   local first, width, results = at + 3, 1, nil
-  local lane_place = kind ~= 'completed' and find(kind, '+lane', 1, true)
-  if lane_place then kind = sub(kind, 1, lane_place - 1) end
+  local whole, lane_place = kind, kind ~= 'completed' and find(kind, '+lane', 1, true)
+  if lane_place then kind, width = sub(kind, 1, lane_place - 1), 2 end
   if kind == 'next' then
     followers, width = rarely().read_followers(followers, queue, first, count, lane_place), 2
   else
     if kind ~= 'completed' or followers then
       local is_simple = not followers and find(kind, '^completed%+') and not find(kind, '+batch', 1, true)
       local settle = is_simple and sometimes().end_completed or rarely().settle
-      first, width, results = settle(turn, queue, kind, first, count, followers)
+      first, width, results = settle(turn, queue, whole, first, count, followers)
       followers = nil
     end
     for i = 1, count do
@@ -128,7 +130,8 @@ while ARGV[at] do
       if removed ~= 1 then rarely().not_settled(turn, outcomes, removed)
       elseif any_cancelled and kind ~= 'released' then ended[#ended + 1] = token end
       if lane_place and removed == 1 then
-        laned().leave(turn, queue, token, kind == 'released' and ARGV[token_at + 3])
+        local lane, delay = ARGV[token_at + width - 1], kind == 'released' and ARGV[token_at + 3]
+        laned().leave_lane(turn, queue, lane, delay)
       end
     end
   end

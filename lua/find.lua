@@ -1,6 +1,6 @@
 -- find.lua: look for a job by its id.
 --
---   parts    texts budget search lanes sight
+--   parts    texts budget search held sight
 --
 --   KEYS[1] ready       list    payloads ready to run
 --   KEYS[2] delayed     zset    payload -> due time (s)

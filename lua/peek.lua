@@ -1,6 +1,6 @@
 -- peek.lua: show jobs of one state, in the order in which they come up.
 --
---   parts    budget search lanes
+--   parts    budget search held
 --
 --   KEYS[1] jobs        list    payloads ready to run; or a zset: payload -> due time, or lease end (s); or the jobs
 --                               that wait until their lane has room, of all queues

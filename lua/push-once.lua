@@ -1,6 +1,6 @@
 -- push-once.lua: put payloads into a queue, unless some were put there under this key before.
 --
---   parts    texts unique ties take debounce batches join lanes
+--   parts    texts unique ties take debounce batches join lanes arrivals
 --
 --   KEYS[1] mark        string  which call pushed under the key, and its answer; expires at `ending`
 --   KEYS[2] ready       list    payloads ready to run
@@ -90,14 +90,14 @@ end
 local comes_first = first_due and call('ZCOUNT', delayed, '-inf', '(' .. score(first_due)) == 0
 if first_due then call('ZADD', delayed, 'XX', 0, nobody()) end
 if #due_now > 0 then call('LLEN', ready) end
-local entering = laned_count > 0 and plan_lanes(lanes, held, ready, {}, due_now)
+local entering = laned_count > 0 and plan_arrivals(lanes, held, ready, due_now)
 
 local function put_in()
   if joining and joining.is_skipped then return carry_out({ joining }) end
   local write = joining and join_batch(joining, begun_batches, ready, unique, keys)
     or keys and take(unique, keys, ready) or call
   if put then write = wait_under(unique, put, write) end
-  if entering then write_lanes(entering, write)
+  if entering then write_arrivals(entering, write)
   elseif #due_now > 0 then write('RPUSH', ready, unpack(due_now)) end
   if first_due then write('ZADD', delayed, unpack(added)) end
 end

@@ -1,7 +1,7 @@
 -- push.lua: put payloads into a queue, ready or delayed.
 --
 --   sometimes   unique take
---   laned   lanes
+--   laned   lanes arrivals
 --   rarely   texts unique ties take debounce batches old join
 --
 --   KEYS[1] client      string  the number of this client's last call that was carried out, and its answer
@@ -118,13 +118,13 @@ if refused or laned_count > 0 then
   for _, text in ipairs(due_now) do texts[#texts + 1] = text end
   due_now, count = texts, 0
 end
-local entering = laned_count > 0 and laned().plan_lanes(lanes, held, ready, {}, due_now)
+local entering = laned_count > 0 and laned().plan_arrivals(lanes, held, ready, due_now)
 
 local write = joining and rarely().join_batch(joining, begun_batches, ready, unique, keys)
   or keys and sometimes().take(unique, keys, ready) or call
 if put then write = rarely().wait_under(unique, put, write) end
 if entering then
-  laned().write_lanes(entering, write)
+  laned().write_arrivals(entering, write)
   due_now = {}
 end
 if count > 0 then write('RPUSH', ready, unpack(ARGV, first_ready, first_delayed - 1)) end

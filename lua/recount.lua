@@ -1,6 +1,6 @@
 -- recount.lua: compare unique keys, batches and lanes with the existing jobs, and repair what differs.
 --
---   parts    texts unique ties batches lanes
+--   parts    texts unique ties batches lanes held
 --
 --   KEYS[1] client              string  the recorded answer to this client
 --   KEYS[2] unique              hash    unique key -> its holder
@@ -157,7 +157,7 @@ for field, crowd in pairs(crowds) do
   if lane.inside ~= crowd.inside then
     find_out('crowded', crowd.queue, crowd.name, format('%.0f', lane.inside), format('%.0f', crowd.inside))
     lane.inside, lane.tie = crowd.inside, lane.tie or crowd.tie
-    wrong[#wrong + 1] = { field, value_of(lane), crowd }
+    wrong[#wrong + 1] = { field, value_of(lane, lane.inside), crowd }
   end
 end
 

@@ -1,6 +1,6 @@
 -- reschedule.lua: let a delayed job wait until another moment, or make it ready.
 --
---   parts    texts budget search lanes sight unique ties
+--   parts    texts budget search lanes arrivals held sight unique ties
 --
 --   KEYS[1] client      string  the recorded answer to this client
 --   KEYS[2] ready       list    payloads ready to run

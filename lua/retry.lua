@@ -1,6 +1,6 @@
 -- retry.lua: move a failed job back to its queue.
 --
---   parts    texts failed marks unique ties batches lanes
+--   parts    texts failed marks unique ties batches lanes arrivals
 --
 --   KEYS[1] client        string  the recorded answer to this client
 --   KEYS[2] failed        zset    id -> when it failed (s)
@@ -47,7 +47,7 @@ for _, key in ipairs({ failed, cancelled }) do ask_to_remove(key) end
 call('HDEL', failed_jobs, nobody())
 call('LLEN', notify)
 call('LLEN', ready)
-local entering = lane_in(payload) and plan_lanes(lanes, held, ready, {}, { payload })
+local entering = lane_in(payload) and plan_arrivals(lanes, held, ready, { payload })
 
 -- It counts as pending again, with the links behind it, even if its batch was cancelled or had finished.
 local batch_id, weight = batch_in(payload)
@@ -62,7 +62,7 @@ end
 carry_out(steps, function()
   if tied then call('HSET', unique, tied.key, kept_of(tied.tie, moment)) end
   local done, problem = pcall(function()
-    if entering then write_lanes(entering, call) else call('RPUSH', ready, payload) end
+    if entering then write_arrivals(entering, call) else call('RPUSH', ready, payload) end
   end)
   if done then return end
   if tied then leave(unique, { tied.key }, { tied.tie }) end

@@ -54,7 +54,7 @@ function check(name) {
   }
   if (body.length > 0 && lines.some((line) => line.length > 120)) complain('it has a line of more than 120 characters');
 
-  for (const [, list] of header.matchAll(/^-- {3}(?:parts|sometimes|laned|rarely) +(.*)$/gm)) {
+  for (const [, list] of header.matchAll(/^-- {3}(?:parts|sometimes|laned|arriving|ordered|rarely) +(.*)$/gm)) {
     for (const part of list.split(' ')) {
       used.add(part);
       if (!parts.includes(part)) complain(`it names the part ${part}, which lua/parts does not have`);

@@ -39,7 +39,7 @@ end
 local function end_completed(turn, queue, kind, first, count)
   local is_followed, is_unique = find(kind, '+next', 1, true), find(kind, '+unique', 1, true)
   local key_at = is_unique and (is_followed and 2 or 1)
-  local width = 1 + (is_followed and 1 or 0) + (is_unique and 2 or 0)
+  local width = 1 + (is_followed and 1 or 0) + (is_unique and 2 or 0) + (find(kind, '+lane', 1, true) and 1 or 0)
   local done, results = pcall(end_each, turn, queue, first, count, width, is_followed, key_at)
   if done then return first, width, results end
   local refusals = {}

@@ -1,6 +1,6 @@
 -- follow.lua: writes the jobs that follow an outcome, in the same step as the outcome.
 --
---   after texts.lua, aside.lua; laned passage.lua
+--   after texts.lua, aside.lua; arriving passage.lua
 
 -- Whether a job becomes due before all jobs that already wait.
 local function comes_first(queue, due)
@@ -51,7 +51,7 @@ end
 local function write_followers(turn, followers)
   for _, follower in ipairs(followers) do
     if not follower.due and follower.in_lane then
-      laned().make_ready(turn, follower.queue, { follower.text })
+      arriving().make_ready(turn, follower.queue, { follower.text })
     elseif not follower.due then
       call('RPUSH', follower.queue.ready, follower.text)
       follower.queue.filled = true
@@ -61,6 +61,6 @@ local function write_followers(turn, followers)
     local due = follower.due
     if due then make_wait(turn, follower.queue, due, follower.text, follower.is_first) end
     -- From now on, its queue has lanes.
-    if due and follower.in_lane then laned().make_ready(turn, follower.queue, {}) end
+    if due and follower.in_lane then arriving().make_ready(turn, follower.queue, {}) end
   end
 end

@@ -1,21 +1,9 @@
--- passage.lua: the lanes of a queue, as far as an exchange moves its jobs.
+-- passage.lua: the jobs that an exchange brings to their lanes.
 --
---   after lanes.lua
-
--- Notes that a job has left its lane. `delay`: of a released one, which stays in if it is ready at once.
-local function leave(turn, queue, token, delay)
-  if delay and due_at(turn.moment, delay) <= turn.moment then return end
-  queue.left = note_left(queue.left, token)
-  turn.any_left = true
-end
+--   after lanes.lua, arrivals.lua
 
 local function make_ready(turn, queue, texts, were_delayed)
   if enter(turn.lanes, turn.held, queue.ready, texts, were_delayed) > 0 then queue.filled = true end
-end
-
--- Lets in others for those that have left.
-local function fill(turn, queue)
-  if let_in(turn.lanes, turn.held, queue.ready, queue.left) > 0 then queue.filled = true end
 end
 
 -- Nothing of the queue is ready or reserved, but jobs are held. So whoever was in is gone without a worker ending it:

@@ -1,6 +1,6 @@
 -- refresh.lua: makes due jobs ready, and takes back the jobs of silent workers.
 --
---   after texts.lua, tied.lua, aside.lua, budget.lua; laned passage.lua
+--   after texts.lua, tied.lua, aside.lua, budget.lua; arriving passage.lua
 
 local promotions, reclaims
 
@@ -19,7 +19,7 @@ local function promote(turn, queue, now, due)
   until not fits or size == 0
   if #texts > 0 then
     if type(redis.pcall('HGET', turn.lanes, '#' .. queue.ready)) == 'string' then
-      laned().make_ready(turn, queue, texts, true)
+      arriving().make_ready(turn, queue, texts, true)
     else
       call('RPUSH', queue.ready, unpack(texts))
       queue.filled = true

@@ -129,6 +129,7 @@ local function settle(turn, queue, kind, first, count, followers)
   if is_unique then width = width + 2 end
   local cause_at = batch and outcome == 'failed' and width
   if cause_at then width = width + 1 end
+  if find(kind, '+lane', 1, true) then width = width + 1 end
   local results = {}
   if outcome == 'completed' and not followers then
     local done, result = pcall(end_batched, turn, queue, first, count, width, is_followed, key_at, batch)

@@ -1,6 +1,6 @@
 -- sight.lua: looks for a job by its id, as far as one call may look.
 --
---   after texts.lua, search.lua, lanes.lua
+--   after texts.lua, search.lua, held.lua
 
 -- Tests whether a text has this id. Nearly every text is skipped unparsed: it contains neither the id nor an escape
 -- with which an encoder might have written it differently.

@@ -1,5 +1,5 @@
 /** How the scripts keep lanes: the whole state before and after. `test/connections/lanes.test.ts` tries any sequence of steps. */
-import { withTies } from '../../src/payload/ties';
+import { readTies, withTies } from '../../src/payload/ties';
 import { probe, REFUSED, ScriptWorld, type Argument } from './script-world';
 
 let world: ScriptWorld;
@@ -14,9 +14,14 @@ const laned = (id: string, { lane = 'a', running = 1, ordered = false, attempts 
   withTies(probe(id, attempts), { lane: { key: lane, running, ordered } });
 const again = { attempts: 1 };
 const push = (...texts: readonly string[]): Promise<unknown[]> => world.push(texts);
-const completed = (...texts: readonly string[]): Argument[] => ['completed+lane', 1, texts.length, ...texts];
+const laneIn = (text: string): string => readTies(Buffer.from(text))!.lane!.key;
+const completed = (...texts: readonly string[]): Argument[] => [
+  ...['completed+lane', 1, texts.length],
+  ...texts.flatMap((text) => [text, laneIn(text)]),
+];
 const later = (text: string, kind = 'released+lane'): Argument[] => [
   ...[kind, 1, 1, text, text.indexOf(',"attempts"'), ',"exceptions":1,"attempts":1}', 300],
+  ...(kind.endsWith('+lane') ? [laneIn(text)] : []),
 ];
 const settle = (...outcomes: readonly Argument[][]): ReturnType<ScriptWorld['exchange']> =>
   world.exchange({ outcomes: outcomes.flat() });

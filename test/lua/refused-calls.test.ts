@@ -134,7 +134,7 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
       withTies(probe(id, attempts), { lane: { key: 'a', running: 1, ordered: false } });
     await world.push([lane('a'), lane('b'), lane('c')]);
     await world.reserve();
-    const outcomes = ['next+lane', 1, 1, 0, lane('f'), 'completed+lane', 1, 1, lane('a', 1)];
+    const outcomes = ['next+lane', 1, 1, 0, lane('f'), 'completed+lane', 1, 1, lane('a', 1), 'a'];
     return {
       stay: ['b', 'c'],
       come: ['x'],

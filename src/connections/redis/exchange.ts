@@ -481,7 +481,9 @@ function outcomeOf(settlement: Settlement): Outcome {
   const tied = readTies(reservation.payload);
   const unique = isReleased && settlement.frees !== true ? undefined : tied?.unique;
   const batch = isReleased ? undefined : tied?.batch;
-  const lane = isReleased && tied?.lane?.ordered === true ? undefined : tied?.lane;
+  const stays =
+    isReleased && (tied?.lane?.ordered === true || (settlement.delay <= 0 && settlement.dueAt === undefined));
+  const lane = stays ? undefined : tied?.lane;
   if (next.length === 0 && unique === undefined && batch === undefined && lane === undefined) return plain;
   let { kind }: Outcome = plain;
   const beside: Argument[] = [];
@@ -503,8 +505,10 @@ function outcomeOf(settlement: Settlement): Outcome {
     change = [batch.id, pending, completed, failed, skipped];
     if (outcome === 'failed') beside.push(settlement.cause === undefined ? '' : JSON.stringify(settlement.cause));
   }
-  // The last suffix, because it adds no argument.
-  if (lane !== undefined) kind += '+lane';
+  if (lane !== undefined) {
+    kind += '+lane';
+    beside.push(lane.key);
+  }
   return { kind, next: isBeside ? NONE : next, beside, change };
 }
 

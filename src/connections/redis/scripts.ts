@@ -65,7 +65,7 @@ export function script(name: ScriptName): Script {
 }
 
 /** Parts that few calls need, apart by what needs them: see `sourceOf`. */
-const LATER = ['sometimes', 'laned', 'rarely'] as const;
+const LATER = ['sometimes', 'laned', 'arriving', 'ordered', 'rarely'] as const;
 
 /**
  * The parts named in the header come before the script: those under `parts` as they are, those under the words of `LATER` inside
