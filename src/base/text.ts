@@ -69,7 +69,7 @@ function escaped(character: string): string {
 /** The value on one short line, strings in quotes. @param depth how many levels of nested objects are shown */
 export function valueText(value: unknown, depth = 1): string {
   if (typeof value === 'function') return value.name === '' ? 'a function' : `the function ${value.name}`;
-  return inspect(value, { depth, breakLength: Infinity, maxStringLength: 60, maxArrayLength: 5 });
+  return oneLine(inspect(value, { depth, breakLength: Infinity, maxStringLength: 60, maxArrayLength: 5 }));
 }
 
 /** Its type, with an article. */

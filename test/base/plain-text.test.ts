@@ -1,4 +1,4 @@
-import { isPlain, manyLines, oneLine, sentence } from '../../src/base/text';
+import { isPlain, manyLines, oneLine, sentence, valueText } from '../../src/base/text';
 import { errorMessage, exceptionText } from '../../src/base/exception-text';
 
 const CLEAR_SCREEN = '\u001b[2J';
@@ -52,4 +52,9 @@ it('the stored text of an error keeps the lines of its stack, but no control cha
 
 it('foreign text ends with a full stop, so that another sentence may follow', () => {
   expect(['gone', 'Gone.', 'really?'].map(sentence)).toEqual(['gone.', 'Gone.', 'really?']);
+});
+
+it('a value in an error changes the direction of no line, and adds none', () => {
+  expect(valueText('a\u202e\u2028b')).toBe("'a\\u202e\\u2028b'");
+  expect(valueText({ 'k\u202e': '\u001b[31m' })).toBe("{ 'k\\u202e': '\\x1B[31m' }");
 });

@@ -1,4 +1,5 @@
 /** The `beanstalkd` driver: a queue is a tube, a lease is the time to run, a renewal is a touch. */
+import { unbracketed } from '../kit/requirements';
 import type { Seconds } from '../../base/clock';
 import type { BeanstalkdConfig } from './driver';
 import { Recent } from '../../base/collections';
@@ -57,7 +58,7 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
   ) {
     super(context.name);
     const { hostname, port } = new URL(url);
-    const place = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port === '' ? DEFAULT_PORT : port) };
+    const place = { host: unbracketed(hostname), port: Number(port === '' ? DEFAULT_PORT : port) };
     this.address = `beanstalk://${hostname}:${place.port}`;
     this.#context = context;
     this.#priority = priority;

@@ -40,6 +40,15 @@ export function knownClient(given: unknown): string | undefined {
   return CLIENTS.find(([, holds]) => holds(given as Shape))?.[0];
 }
 
+/** An option about TLS, as any library calls it: `ssl_mode`, `requiressl`, `useTLS`. */
+export const TLS_NAME = /ssl|tls/i;
+
+/** A host as it stands in an address: IPv6 in brackets. */
+export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+/** A host as sockets take it. */
+export const unbracketed = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
+
 const REMEDY = 'percent-encode # / ? % @ in the password';
 
 /**

@@ -12,7 +12,7 @@ import Redis, {
   type RedisOptions,
 } from 'ioredis';
 import type { RedisConfig, RedisNode } from './driver';
-import { isOlder } from '../kit/requirements';
+import { bracketed, isOlder } from '../kit/requirements';
 
 export type Client = Redis | Cluster;
 
@@ -176,12 +176,12 @@ function addressOf({ sentinels, name, path, tls, host, port, db }: RedisOptions)
     return `${name} of the sentinels ${sentinels.map((node) => nodeText(node as RedisNode)).join(', ')}`;
   }
   const scheme = tls === undefined || tls === null ? 'redis' : 'rediss';
-  const place = path === null || path === undefined ? `${scheme}://${host}:${port}` : `unix:${path}`;
+  const place = path === null || path === undefined ? `${scheme}://${bracketed(host ?? '')}:${port}` : `unix:${path}`;
   return `${place}/${db ?? 0}`;
 }
 
 function nodeText(node: string | number | RedisNode): string {
-  if (typeof node === 'object') return `${node.host}:${node.port ?? 6379}`;
+  if (typeof node === 'object') return `${bracketed(node.host)}:${node.port ?? 6379}`;
   // An address given as text may contain a password.
   return String(node).replace(/\/\/[^@/]*@/, '//');
 }

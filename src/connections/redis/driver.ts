@@ -4,7 +4,7 @@ import * as value from '../../application/configuration/configuration-values';
 import { address, oneOrMore } from '../../application/configuration/configuration-values';
 import { isRecord } from '../../payload/values';
 import { ALL_CAPABLE, type StoreConfig, type Check, type Driver } from '../driver';
-import { isIoredis, masked, problemOfAddress } from '../kit/requirements';
+import { isIoredis, masked, problemOfAddress, TLS_NAME } from '../kit/requirements';
 
 export interface RedisNode {
   readonly host: string;
@@ -80,11 +80,13 @@ function socketProblem(given: unknown): string | undefined {
 }
 
 /** What other clients read in an address. Options of TLS are not only texts, and a client that ignored them would be trusted. */
-const TLS_FIELD = /^(?:tls|ssl.*|rejectUnauthorized|ca|cert|key)$/i;
+const TLS_FIELD = /^(?:rejectUnauthorized|ca|cert|key)$/i;
 
 /** The first field of the query that says something about TLS and cannot be. `tls=true` can. */
 function tlsFieldIn({ searchParams }: URL): string | undefined {
-  return [...searchParams].find(([name, value]) => TLS_FIELD.test(name) && !(name === 'tls' && value === 'true'))?.[0];
+  return [...searchParams].find(
+    ([name, value]) => (TLS_NAME.test(name) || TLS_FIELD.test(name)) && !(name === 'tls' && value === 'true'),
+  )?.[0];
 }
 
 /** The nodes of a cluster: addresses and hosts. */

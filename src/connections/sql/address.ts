@@ -6,7 +6,7 @@
  */
 import { address } from '../../application/configuration/configuration-values';
 import type { Check } from '../driver';
-import { masked, problemOfAddress } from '../kit/requirements';
+import { masked, problemOfAddress, TLS_NAME } from '../kit/requirements';
 import { badTableName } from './errors';
 import type { DatabaseConfig } from './driver';
 import { threadModule } from '../../base/environment';
@@ -20,17 +20,28 @@ const withScheme = address(/^(sqlite:|(postgres(ql)?|mysql|mariadb):\/\/)/, EXAM
 
 export const url: Check = (given) => withScheme(given) ?? problemOf(given as string);
 
-/** Names of options about TLS that other libraries have. */
-const FOREIGN = {
-  postgres: /^(tls.*|ssl-?mode|sslaccept|use_?ssl)$/i,
-  mysql: /^(tls.*|ssl.+|use_?ssl|require_?ssl)$/i,
+type Server = 'postgres' | 'mysql';
+
+/** What the clients read about TLS in an address, and among their options. All other names they ignore. */
+const KNOWN: Readonly<Record<Server, readonly string[]>> = {
+  postgres: ['ssl', 'sslmode', 'sslcert', 'sslkey', 'sslrootcert', 'sslnegotiation'],
+  mysql: ['ssl'],
 };
+const KNOWN_OPTIONS: typeof KNOWN = { postgres: ['ssl', 'sslnegotiation'], mysql: ['ssl'] };
 
 const INSTEAD = { postgres: 'sslmode=verify-full', mysql: 'ssl={"rejectUnauthorized":true}' };
 
+const serverIn = (given: string): Server => (given.startsWith('postgres') ? 'postgres' : 'mysql');
+
+/** The first option about TLS that the client would ignore. @param given the address of a server */
+export function ignoredOption(given: string, options: object): string | undefined {
+  const known = KNOWN_OPTIONS[serverIn(given)];
+  return Object.keys(options).find((name) => TLS_NAME.test(name) && !known.includes(name));
+}
+
 function problemOf(given: string): string | undefined {
   if (given.startsWith('sqlite:')) return undefined;
-  const kind = given.startsWith('postgres') ? 'postgres' : 'mysql';
+  const kind = serverIn(given);
   // pg takes an address without a host, if the host is an option.
   const read = kind === 'postgres' ? given.replace('@/', '@localhost/') : given;
   const problem = problemOfAddress(read);
@@ -38,11 +49,10 @@ function problemOf(given: string): string | undefined {
   const { searchParams } = new URL(read);
   const where = `in '${masked(given)}'`;
   for (const [name, value] of searchParams) {
-    const isKnown = kind === 'postgres' && name === 'sslmode';
-    if (FOREIGN[kind].test(name) && !isKnown) {
+    if (TLS_NAME.test(name) && !KNOWN[kind].includes(name)) {
       return `'${name}' ${where} is no option of the client, which would ignore it; write ${INSTEAD[kind]}`;
     }
-    if (isKnown && !/^(disable|prefer|require|verify-ca|verify-full|no-verify)$/.test(value)) {
+    if (name === 'sslmode' && !/^(disable|prefer|require|verify-ca|verify-full|no-verify)$/.test(value)) {
       return `sslmode=${value} ${where} means nothing to the client; write sslmode=verify-full, or sslmode=disable`;
     }
     if (kind === 'postgres' && name === 'ssl' && !/^(true|1|0|no-verify)$/.test(value)) {
@@ -73,8 +83,12 @@ export function parsed(value: string): unknown {
 
 /** The option of Prisma's addresses that says where tables are; undefined: where the server would look for them. */
 export function schemaIn(given: string | undefined): string | undefined {
-  const encoded = /[?&]schema=([^&#]+)/.exec(given ?? '')?.[1];
-  return encoded === undefined ? undefined : decodeURIComponent(encoded.replaceAll('+', ' '));
+  return optionIn(given, 'schema') || undefined;
+}
+
+/** An option after the `?` of an address, which need not have a host. */
+export function optionIn(given: string | undefined, name: string): string | null {
+  return new URLSearchParams(/\?.*$/s.exec(given ?? '')?.[0]).get(name);
 }
 
 export interface TableNames {

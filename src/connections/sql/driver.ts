@@ -3,7 +3,7 @@ import { STORE_KEYS } from '../../application/configuration/configuration';
 import * as value from '../../application/configuration/configuration-values';
 import { ALL_CAPABLE, type StoreConfig, type Driver } from '../driver';
 import { isPool } from '../kit/requirements';
-import { url } from './address';
+import { ignoredOption, url } from './address';
 
 /** A pool of connections to a database server: a `pg.Pool`, or one of mysql2. */
 export type DatabasePool = { connect(): Promise<object> } | { getConnection(...callback: never[]): unknown };
@@ -42,6 +42,15 @@ export const databaseDriver: Driver<DatabaseConfig> = {
     pool: { check: value.expects('a pool of pg or mysql2, or url in its place', isPool), isAddress: true },
     options: { check: value.object },
     table: { check: value.text },
+  },
+  *problems({ url: given, options = {} }) {
+    if (typeof given !== 'string' || typeof options !== 'object' || options === null) return;
+    const ignored = ignoredOption(given, options);
+    if (ignored === undefined) return;
+    yield [
+      'options',
+      `'${ignored}' is no option of the client, which would ignore it; write ssl: { rejectUnauthorized: true }`,
+    ];
   },
   stores: {
     SQLite: { capabilities: ALL_CAPABLE, lacks: ['recordWake'] },

@@ -264,6 +264,7 @@ describe('a configuration', () => {
     ],
     [{ url: 'redis://h?ssl=true' }, "url: 'ssl' in the query of 'redis://h' would have no effect; write rediss://"],
     [{ url: 'redis://h?tls=false' }, "url: 'tls' in the query"],
+    [{ url: 'redis://h?useTLS=true' }, "url: 'useTLS' in the query"],
     [{ cluster: ['redis://h?sslmode=require'] }, "cluster: 'sslmode' in the query"],
     [{ url: 'rediss://h', tls: false }, 'tls: false, and url begins with rediss://'],
   ])('is refused with an option of TLS that would have no effect: %j', (config, mistake) => {

@@ -1,6 +1,9 @@
 import { schemaIn, url as check } from '../../../src/connections/sql/address';
 import { connectMysql } from '../../../src/connections/sql/mysql/connection';
 import { connectPostgres } from '../../../src/connections/sql/postgres/connection';
+import { databaseDriver } from '../../../src/connections/sql/driver';
+import { meantToPass } from '../../support/meant-to-pass';
+import { freePort } from '../../support/redis-server';
 import { systemClock } from '../../../src/base/clock';
 import { silent } from './open-database';
 
@@ -32,6 +35,11 @@ describe('the address of a database server', () => {
     ['postgres://app:pw@db/app?ssl=false', /ssl=false.*sslmode=disable/],
     ['postgres://app:pw@db/app?sslaccept=strict', /'sslaccept'.*write sslmode=verify-full/],
     ['postgres://app:pw@db/app?tls=true', /'tls'/],
+    ['postgres://app:pw@db/app?SSL=true', /'SSL'/],
+    ['postgres://app:pw@db/app?ssl_mode=require', /'ssl_mode'/],
+    ['postgres://app:pw@db/app?requiressl=1', /'requiressl'/],
+    ['mysql://app:pw@db/app?SSL={}', /'SSL'/],
+    ['mysql://app:pw@db/app?requireTLS=1', /'requireTLS'/],
   ])('is refused if the client would ignore what it says: %s', (url, problem) => {
     expect(check(url)).toMatch(problem);
   });
@@ -53,6 +61,40 @@ describe('the address of a database server', () => {
   it('may name the schema of the tables', () => {
     expect(schemaIn('postgres://db/app?sslmode=require&schema=my%20queue')).toBe('my queue');
     expect(schemaIn('postgres://db/app?myschema=queue')).toBeUndefined();
+  });
+
+  it.each(['a%b', 'a+b', ''])('may name a schema that is not encoded, or none: %p', (schema) => {
+    const url = `postgres://app@db/app?schema=${schema}`;
+    expect(() => connectPostgres({ driver: 'database', url }, context)).not.toThrow();
+  });
+
+  it('may be one of IPv6', async () => {
+    const [url, deadline] = [`mysql://app@[::1]:${await freePort()}/app`, meantToPass(1)];
+    const mysql = connectMysql({ driver: 'database', url }, { ...context, deadline });
+    expect(mysql.address).toBe(url);
+    await expect(mysql.push('default', [{ payload: '{}' }])).rejects.toThrow(/::1:\d+\)/);
+    await mysql.close();
+    const postgres = connectPostgres({ driver: 'database', url: 'postgres://app@[::1]:5432/app' }, context);
+    expect(postgres.address).toBe('postgres://app@[::1]:5432/app');
+    await postgres.close();
+  });
+
+  it.each([
+    ['postgres://app@db/app', { sslmode: 'require' }, 'sslmode'],
+    ['mysql://app@db/app', { tls: {} }, 'tls'],
+  ])('has no options about TLS that the client would ignore: %s %p', (url, options, name) => {
+    expect([...databaseDriver.problems!({ url, options })]).toEqual([
+      ['options', expect.stringMatching(`^'${name}' is no option of the client, .* write ssl: \\{`)],
+    ]);
+  });
+
+  it.each([
+    ['mysql://app@db/app', { ssl: { rejectUnauthorized: true }, connectionLimit: 2 }],
+    ['postgres://app@db/app', { ssl: true, sslnegotiation: 'direct' }],
+    ['postgres://app@db/app', undefined],
+    [undefined, { max: 2 }],
+  ])('may have the options of the client: %s %p', (url, options) => {
+    expect([...databaseDriver.problems!({ url, options })]).toEqual([]);
   });
 
   it('has a code if configuration did not check it', () => {

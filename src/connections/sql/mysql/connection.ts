@@ -11,7 +11,7 @@ import { mysqlSchema } from './schema';
 import { mysqlNames } from './columns';
 import { MysqlPool } from './pool';
 import type { Socket } from 'node:net';
-import { peerError } from '../../kit/requirements';
+import { bracketed, peerError, unbracketed } from '../../kit/requirements';
 import type { Clock, Seconds } from '../../../base/clock';
 import { Recent } from '../../../base/collections';
 import type { Waking } from '../dialect';
@@ -92,7 +92,7 @@ function optionsOfUrl(text: string, connection: string): MysqlOptions {
     const { hostname, port, username, password, pathname, searchParams } = new URL(text);
     const options = [...searchParams].map(([key, value]) => [key, parsed(value)] as const);
     return {
-      host: decodeURIComponent(hostname) || 'localhost',
+      host: unbracketed(decodeURIComponent(hostname)) || 'localhost',
       port: port === '' ? 3306 : Number(port),
       user: decodeURIComponent(username),
       password: decodeURIComponent(password),
@@ -106,8 +106,8 @@ function optionsOfUrl(text: string, connection: string): MysqlOptions {
 }
 
 function addressOf(options: MysqlOptions): string {
-  const { host, port = 3306, socketPath, user = '', database = '' } = options as Readonly<Record<string, string>>;
-  const place = socketPath === undefined ? `${host}:${port}` : `localhost${socketPath}`;
+  const { host = '', port = 3306, socketPath, user = '', database = '' } = options as Readonly<Record<string, string>>;
+  const place = socketPath === undefined ? `${bracketed(host)}:${port}` : `localhost${socketPath}`;
   return `mysql://${user === '' ? '' : `${user}@`}${place}/${database}`;
 }
 

@@ -1,8 +1,9 @@
 /** The `database` driver on PostgreSQL. */
 import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../opening';
-import { schemaIn, tableNames } from '../address';
+import { optionIn, schemaIn, tableNames } from '../address';
 import { badDatabaseUrl, UNREADABLE } from '../errors';
+import { bracketed } from '../../kit/requirements';
 import { connectTimeout, MOST_CONNECTIONS, serverConnection } from '../server/caller';
 import type { SqlConnection } from '../connection';
 import { identifiers } from './names';
@@ -71,7 +72,7 @@ function withSearchPath({ url, options }: DatabaseConfig): string | undefined {
   const schema = schemaIn(url);
   if (schema === undefined) return url;
   const name = `"${schema.replaceAll('"', '""')}"`.replaceAll(/[\\\s]/g, '\\$&');
-  const given = decodeURIComponent(/[?&]options=([^&]*)/.exec(url!)?.[1] ?? '') || options?.['options'];
+  const given = optionIn(url, 'options') || options?.['options'];
   // Of two options with this name pg takes the last.
   return `${url}&options=${encodeURIComponent(`${typeof given === 'string' ? `${given} ` : ''}-c search_path=${name}`)}`;
 }
@@ -94,6 +95,6 @@ function addressOf(newClient: () => PgClient, connection: string): string {
     throw badDatabaseUrl(connection, 'postgres', problem);
   }
   const { host, port, user, database } = client;
-  const place = host.startsWith('/') ? `${host}:${port}` : `//${user ?? ''}@${host}:${port}`;
+  const place = host.startsWith('/') ? `${host}:${port}` : `//${user ?? ''}@${bracketed(host)}:${port}`;
   return `postgres:${place}/${database ?? ''}`;
 }
