@@ -43,6 +43,8 @@ export class LiveScreen {
   /** Why the last look failed. */
   #trouble: string | undefined;
   #isOver = false;
+  /** Somebody has asked for a look while another one was under way. */
+  #isDue = false;
   #wake: () => void = () => undefined;
   #leave: () => void = () => undefined;
   readonly #over = new Promise<void>((resolve) => (this.#leave = resolve));
@@ -63,7 +65,7 @@ export class LiveScreen {
       onExit(() => stdout.write(LEAVE)),
     ];
     try {
-      this.draw();
+      this.#draw();
       while (!this.#isOver) {
         const since = clock.monotonic();
         await this.#orQuit(this.#look());
@@ -78,17 +80,19 @@ export class LiveScreen {
 
   /** Looks again at once: something has changed. */
   wake(): void {
+    this.#isDue = true;
     this.#wake();
   }
 
   async #look(): Promise<void> {
+    this.#isDue = false;
     try {
       await this.#scene.look();
       this.#trouble = undefined;
     } catch (error) {
       this.#trouble = errorText(error);
     }
-    if (!this.#isOver) this.draw();
+    if (!this.#isOver) this.#draw();
   }
 
   /** An unreachable store must not keep anybody from leaving. */
@@ -97,7 +101,7 @@ export class LiveScreen {
   }
 
   async #pause(clock: Clock, span: Milliseconds): Promise<void> {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isDue) return;
     let timer: Timer | undefined;
     await new Promise<void>((resolve) => {
       this.#wake = resolve;
@@ -115,10 +119,10 @@ export class LiveScreen {
   #press(key: string): void {
     if (QUIT.includes(key)) return this.#quit();
     this.#scene.press?.(key);
-    this.draw();
+    this.#draw();
   }
 
-  draw(): void {
+  #draw(): void {
     const { stdout } = this.#surroundings;
     // A terminal may not report its size, and would begin a new line at the last column.
     const { columns = 80, rows = 24 } = stdout;

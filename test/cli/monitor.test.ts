@@ -1,10 +1,12 @@
 /** The commands that show a whole connection: `monitor`, `workers` and `jobs`. */
+import { MemoryFailedStore } from '../../src/connections/memory/kept';
 import { MemoryStore } from '../../src/connections/memory/store';
 import { stripVTControlCharacters } from 'node:util';
 import { QueueManager } from '../../src/application/queue-manager';
 import { systemClock } from '../../src/base/clock';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { snapshotTexts } from '../../src/cli/commands/monitor';
+import { barsOf, Trends } from '../../src/cli/trends';
 import { putWorker } from '../../src/operations/worker-record';
 import { visibleWidth } from '../../src/cli/output';
 import { RecordingLogger, until } from '../support/application';
@@ -30,12 +32,14 @@ afterEach(async () => {
 const parsed = async (...line: readonly string[]): Promise<unknown> =>
   JSON.parse((await kit.run(...line, '--json')).stdout);
 
+const RUN = { id: 'j1', name: 'Render', queue: 'mail', attempt: 2, since: Date.now() - 65_000 };
+
 const works = (more: object = {}): Promise<void> =>
   putWorker(kit.store.records, {
     ...{ id: 'w1', host: 'web-1', pid: 4711, version: '1.0.0', connection: 'memory', queues: ['mail'], concurrency: 5 },
     ...{ state: 'running' as const, at: Date.now(), since: Date.now() - 90_000, lag: 0, paused: [], busy: 1 },
     outcomes: { completed: 12, released: 0, failed: 3, cancelled: 0, lost: 0 },
-    running: [{ id: 'j1', name: 'Render', queue: 'mail', attempt: 2, since: Date.now() - 65_000 }],
+    running: [RUN],
     ...more,
   });
 
@@ -181,7 +185,8 @@ describe('workers', () => {
 
 describe('monitor', () => {
   it('prints the state of the queues and the running jobs once if there is no terminal', async () => {
-    await kit.push('mail', 'a', 'b');
+    await kit.push('mail', 'a', 'b', 'c');
+    await reserveFrom(kit.store, { queues: ['mail'], limit: 1, lease: 60 });
     await works();
     await manager.connection().pause('default');
 
@@ -191,8 +196,8 @@ describe('monitor', () => {
     expect(summary).toMatch(/^memory {3}\d{4}-.* UTC {3}1 worker, 1 of 5 slots busy$/);
     expect(headings).toMatch(/^ +ready +delayed +running +failed +wait +\/min +queue$/);
     expect(own).toMatch(/^ +0 +0 +0 +0 +0 +default paused$/);
-    expect(mail).toMatch(/^ +2 +0 +0 +0 +0 +mail$/);
-    expect(all).toMatch(/^ +2 +0 +0 +0 +0 +all 2$/);
+    expect(mail).toMatch(/^ +2 +0 +1 +0 +0 +mail$/);
+    expect(all).toMatch(/^ +2 +0 +1 +0 +0 +all 2$/);
     expect(runs).toMatch(/^ +for +attempt +job +queue +worker +id$/);
     expect(running).toMatch(/^ +1m \d+s +2 +Render +mail +web-1:4711 +j1$/);
     expect(code).toBe(0);
@@ -213,7 +218,15 @@ describe('monitor', () => {
 
     const { running: lines } = snapshotTexts({ ...snapshot, workers }, Infinity);
 
-    expect(lines.slice(1)).toEqual([expect.stringMatching(/^ +5s +1 +Mail +mail +web-1:4711 +j0 +and 17 more$/)]);
+    expect(lines.slice(1)).toEqual([expect.stringMatching(/^ +5s +1 +Mail and 17 more +mail +web-1:4711 +j0$/)]);
+  });
+
+  it('does not show jobs of a queue in which nothing runs any more, though their worker has not told so yet', async () => {
+    await kit.push('mail', 'a');
+    await works();
+    expect((await kit.run('monitor')).stdout).not.toContain('Render');
+    await reserveFrom(kit.store, { queues: ['mail'], limit: 1, lease: 60 });
+    expect((await kit.run('monitor')).stdout).toContain('Render');
   });
 
   it('ends with 1 if a queue is too long, with --json too', async () => {
@@ -279,10 +292,11 @@ describe('monitor', () => {
       await soon('mail');
       expect(screen()).toMatch(/^ +2 +0 +0 +0 +0 +mail$/m);
       await works();
-      await kit.push('mail', 'c');
+      await kit.push('mail', 'c', 'd');
+      await reserveFrom(kit.store, { queues: ['mail'], limit: 1, lease: 60 });
 
       await kit.clock.advance('2s');
-      await until(kit.clock, () => /^ +3 +0 +0 +0 +0 +mail$/m.test(screen()));
+      await until(kit.clock, () => /^ +3 +0 +1 +0 +0 +mail$/m.test(screen()));
 
       expect(screen()).toContain('Render');
       for (const line of screen().split('\n')) expect(visibleWidth(line)).toBeLessThan(60);
@@ -292,6 +306,77 @@ describe('monitor', () => {
       expect(stdout.startsWith('\u001B[?1049h')).toBe(true);
       expect(stdout.endsWith('\u001B[?25h\u001B[?1049l')).toBe(true);
       expect([code, kit.press]).toEqual([0, undefined]);
+    });
+
+    it('sorts the queues, and keeps the chosen one', async () => {
+      await kit.fail('f1', { queue: 'high' });
+      const ended = kit.run('monitor');
+      await soon('mail');
+      const names = (): string[] => [...screen().matchAll(/ (default|high|mail)$/gm)].map(([, name]) => name!);
+      expect(names()).toEqual(['default', 'high', 'mail']);
+
+      kit.press!('j');
+      kit.press!('s');
+      expect([names(), screen()]).toEqual([['mail', 'high', 'default'], expect.stringContaining('sorted by ready')]);
+      expect(screen()).toMatch(/^> .* default$/m);
+      kit.press!('s');
+      expect(names()).toEqual(['high', 'default', 'mail']);
+      await kit.clock.advance('2s');
+      expect(names()).toEqual(['high', 'default', 'mail']);
+      kit.press!('sss');
+      expect(names()).toEqual(['default', 'high', 'mail']);
+
+      kit.press!('q');
+      await ended;
+    });
+
+    it('looks into the chosen queue: why its jobs failed, what runs, and what comes next', async () => {
+      kit.columns = 100;
+      kit.rows = 30;
+      await reserveFrom(kit.store, { queues: ['mail'], limit: 1, lease: 60 });
+      await kit.store.push('mail', [{ payload: JOB('Later', 'd1'), delay: 60 }, { payload: 'no json' }]);
+      await kit.fail('f1', { queue: 'mail', exception: 'Error: refused 17' });
+      await kit.fail('f2', { queue: 'mail', exception: 'Error: refused 18' });
+      await works({ busy: 2, running: ['mail', 'high'].map((queue) => ({ ...RUN, queue, name: `Render-${queue}` })) });
+      const ended = kit.run('monitor');
+      await soon('mail');
+
+      kit.press!('\r');
+      expect(screen()).toContain('Choose a queue first');
+      kit.press!('k\r');
+      await soon('What runs');
+
+      expect(screen()).toMatch(/^memory, queue mail {3}.* UTC {3}2 ready, 1 delayed, 1 running, 2 failed/);
+      expect(screen()).toMatch(
+        /Why the newest 2 failed jobs failed\n.*\n {3} {3}2 +SendMail +\d+s ago +Error: refused 1\d$/m,
+      );
+      expect(screen()).toMatch(/What runs\n.*\n {3}1m \d+s +2 +Render-mail +mail +web-1:4711 +j1$/m);
+      expect(screen()).not.toContain('Render-high');
+      expect(screen()).toMatch(/The next that are ready\n.*\n {3}b +0 +b\n {3}\(none yet\) +0 +\(unreadable\)$/m);
+      expect(screen()).toMatch(/The next that are delayed\n.*\n {3}d1 +0 +in \d+s +Later$/m);
+      expect(screen().split('\n')).toHaveLength(30);
+
+      kit.press!('p');
+      await soon('Paused mail.');
+      await soon(', paused');
+      kit.press!('\u001B');
+      await soon('mail paused');
+      expect(screen()).toMatch(/^> .* mail paused$/m);
+      kit.press!('q');
+      expect((await ended).code).toBe(0);
+    });
+
+    it('says what cannot be read of a queue, and shows the rest', async () => {
+      kit.columns = 100;
+      const ended = kit.run('monitor');
+      await soon('mail');
+      const list = jest.spyOn(MemoryFailedStore.prototype, 'list').mockRejectedValue(new Error('gone for lunch'));
+      kit.press!('k\r');
+      await soon('gone for lunch');
+      expect(screen()).toContain('The next that are ready');
+      list.mockRestore();
+      kit.press!('q');
+      await ended;
     });
 
     it('pauses and resumes the selected queue', async () => {
@@ -373,5 +458,25 @@ describe('monitor', () => {
 
       expect(await ended).toMatchObject({ code: 1, stderr: expect.stringContaining('2 jobs in mail') as string });
     });
+  });
+});
+
+describe('how a queue went of late', () => {
+  it('is a bar for each tenth of the time, and a dot where nothing ended', () => {
+    expect(barsOf([])).toBe('··········');
+    expect(barsOf(Array.from({ length: 30 }, (_, minute) => (minute < 3 ? 0 : minute < 6 ? 1 : 8)))).toBe('·▁████████');
+  });
+
+  it('is read every twenty seconds at most, and no trouble if no figures are kept', async () => {
+    const figures = jest.fn().mockRejectedValue(new Error('keeps no figures'));
+    const trends = new Trends({ figures } as never, kit.clock);
+    await trends.look();
+    expect(trends.of('mail')).toBe('');
+    figures.mockResolvedValue({ queues: [{ queue: 'mail', spans: [{ completed: 3, failed: 1 }] }] });
+    await trends.look();
+    expect(figures).toHaveBeenCalledTimes(1);
+    await kit.clock.advance('20s');
+    await trends.look();
+    expect(trends.of('mail')).toBe('█·········');
   });
 });

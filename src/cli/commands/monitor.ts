@@ -1,6 +1,7 @@
-/** `monitor`: the queues and the running jobs; on a terminal redrawn every two seconds, with keys to pause queues. */
-import type { Milliseconds, Timer } from '../../base/clock';
-import { groupsOf } from '../../base/collections';
+/** `monitor`: the queues and the running jobs; on a terminal redrawn, with keys to look into queues, and to sort and pause them. */
+import type { QueueManager } from '../../application/queue-manager';
+import type { Clock } from '../../base/clock';
+import { hasColors } from '../../base/logger';
 import { oneLine } from '../../base/text';
 import { shortSpanText } from '../../base/span';
 import type { QueueConnection } from '../../dispatch/queue-connection';
@@ -8,16 +9,19 @@ import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
 import { defineCommand } from '../command';
 import { errorText } from '../errors';
 import { CONNECTION, count, namesIn } from '../flags';
+import { LiveScreen, type Scene } from '../live-screen';
 import { openConnection } from '../named-queues';
-import { type Cell, counted, cut, formatTable, momentText } from '../output';
-import type { Surroundings } from '../session';
+import { type Cell, counted, formatTable, momentText } from '../output';
+import { lookInto, type QueueLook, runningLines } from '../queue-look';
+import { TREND, Trends } from '../trends';
 
 export const monitor = defineCommand({
   name: 'monitor',
   summary: 'show the queues and running jobs, live on a terminal',
   description:
-    'On a terminal it is redrawn every two seconds: up and down select a queue, p pauses or resumes it (or all shown queues if ' +
-    'none is selected), and q quits. Elsewhere, and with --json, it prints once.',
+    'On a terminal it is redrawn every two seconds: up and down select a queue, enter shows why its jobs failed, what runs and what ' +
+    'comes next (escape leads back), p pauses or resumes it (or all shown queues if none is selected), s sorts, and q quits. ' +
+    'Elsewhere, and with --json, it prints once.',
   examples: [
     ['onqueue monitor', 'all queues of the default connection'],
     ['onqueue monitor high,default', 'two queues'],
@@ -32,12 +36,16 @@ export const monitor = defineCommand({
   async run(call) {
     const { flags, output, session, words } = call;
     const { max = Infinity } = flags;
-    const { connection } = await openConnection(call);
+    const { manager, connection } = await openConnection(call);
     const queues = words[0] === undefined ? undefined : namesIn(words[0], 'queue');
     const { stdout, onKeys } = session.surroundings;
     let snapshot: Snapshot | undefined;
     if (onKeys !== undefined && stdout.isTTY === true && !output.isJson) {
-      snapshot = await new LiveMonitor(session.surroundings, connection, queues, max).run(onKeys);
+      const scene = new QueueMonitor(manager, connection, queues, max, session.surroundings.clock);
+      const screen = new LiveScreen(session.surroundings, scene);
+      scene.wake = () => screen.wake();
+      await screen.run(onKeys);
+      snapshot = scene.snapshot;
     } else {
       snapshot = await connection.snapshot({ queues });
       const { summary, queues: lines, running } = snapshotTexts(snapshot, max);
@@ -50,119 +58,118 @@ export const monitor = defineCommand({
   },
 });
 
-const INTERVAL: Milliseconds = 2000;
-
-/** Escape sequences, such as those of the arrow keys, and single characters. */
-// oxlint-disable-next-line no-control-regex
-const KEYS = /\u001B(?:\[[\d;]*[A-Za-z~]|O[A-Z])|[^]/gu;
 const UP = ['\u001B[A', '\u001BOA', 'k'];
 const DOWN = ['\u001B[B', '\u001BOB', 'j'];
+const OPEN = ['\r', '\n', '\u001B[C', '\u001BOC'];
+const BACK = ['\u001B', '\u007F', '\u001B[D', '\u001BOD'];
 
-/** The last two are Ctrl-C and Ctrl-D. */
-const QUIT = ['q', 'Q', '\u0003', '\u0004'];
+/** What the queues may be sorted by; all but their names from the greatest down. */
+const ORDERS: Readonly<Record<string, (queue: QueueSnapshot) => number>> = {
+  name: () => 0,
+  ready: ({ ready }) => ready,
+  // Those that fail now, before those that have failed once.
+  failed: ({ failures = 0, failed = 0 }) => failures + failed / 1e9,
+  wait: ({ oldestWait = 0 }) => oldestWait,
+  '/min': ({ rate = 0 }) => rate,
+};
 
-const ENTER = '\u001B[?1049h\u001B[?25l';
-const LEAVE = '\u001B[?25h\u001B[?1049l';
-const HOME = '\u001B[H';
-const REST_OF_LINE = '\u001B[K';
-const REST_OF_SCREEN = '\u001B[J';
-
-/** The queues on a terminal, redrawn every two seconds, with keys to pause them. */
-class LiveMonitor {
-  readonly #surroundings: Surroundings;
+/** The queues on a terminal, or what is in one of them, with keys to choose, sort and pause. */
+class QueueMonitor implements Scene {
+  readonly #manager: QueueManager;
   readonly #connection: QueueConnection;
   readonly #queues: readonly string[] | undefined;
   readonly #max: number;
+  readonly #trends: Trends;
   #snapshot: Snapshot | undefined;
   #selected: string | undefined;
+  #order = 'name';
+  /** The queue that somebody looks into, and what was found there. */
+  #opened: { readonly queue: string; readonly look?: QueueLook } | undefined;
   /** The last action, or why it failed. */
   #remark = '';
-  /** Why the last refresh failed. */
-  #trouble: string | undefined;
   /** Pausing all queues needs a second `p`. */
   #isAsked = false;
-  #isOver = false;
-  #wake: () => void = () => undefined;
-  #leave: () => void = () => undefined;
-  readonly #over = new Promise<void>((resolve) => (this.#leave = resolve));
+  /** Set by the screen: looks again at once. */
+  wake: () => void = () => undefined;
 
   /** @param queues undefined: all that were ever used */
   constructor(
-    surroundings: Surroundings,
+    manager: QueueManager,
     connection: QueueConnection,
     queues: readonly string[] | undefined,
     max: number,
+    clock: Clock,
   ) {
-    this.#surroundings = surroundings;
+    this.#manager = manager;
     this.#connection = connection;
     this.#queues = queues;
     this.#max = max;
+    this.#trends = new Trends(connection, clock);
   }
 
-  /** Returns the last snapshot shown. */
-  async run(onKeys: (hear: (keys: string) => void) => () => void): Promise<Snapshot | undefined> {
-    const { stdout, onStopSignal, onExit } = this.#surroundings;
-    stdout.write(ENTER);
-    const undo = [
-      onKeys((keys) => (keys.match(KEYS) ?? []).forEach((key) => this.#press(key))),
-      onStopSignal(() => this.#quit()),
-      // However the process ends, it must leave a usable terminal.
-      onExit(() => stdout.write(LEAVE)),
-    ];
-    try {
-      this.#draw();
-      while (!this.#isOver) {
-        await this.#orQuit(this.#look());
-        await this.#orQuit(this.#pause());
-      }
-      return this.#snapshot;
-    } finally {
-      for (const stop of undo) stop();
-      stdout.write(LEAVE);
+  /** The last one shown. */
+  get snapshot(): Snapshot | undefined {
+    return this.#snapshot;
+  }
+
+  get remark(): string {
+    return this.#remark;
+  }
+
+  get keys(): string {
+    const pause = `q: quit   p: pause or resume ${this.#opened?.queue ?? this.#selected ?? 'all'}`;
+    return this.#opened === undefined
+      ? `${pause}   s: sorted by ${this.#order}   up, down: choose   enter: look into it`
+      : `${pause}   escape: all queues`;
+  }
+
+  async look(): Promise<void> {
+    const opened = this.#opened;
+    if (opened === undefined) {
+      const snapshot = await this.#connection.snapshot({ queues: this.#queues });
+      await this.#trends.look();
+      this.#snapshot = { ...snapshot, queues: snapshot.queues.toSorted(this.#compare) };
+    } else {
+      const look = await lookInto(this.#manager, this.#connection, opened.queue);
+      // Somebody may have gone back meanwhile.
+      if (this.#opened?.queue === opened.queue) this.#opened = { ...opened, look };
     }
   }
 
-  async #look(): Promise<void> {
-    try {
-      this.#snapshot = await this.#connection.snapshot({ queues: this.#queues });
-      this.#trouble = undefined;
-    } catch (error) {
-      this.#trouble = errorText(error);
-    }
-    if (!this.#isOver) this.#draw();
-  }
+  readonly #compare = (a: QueueSnapshot, b: QueueSnapshot): number => {
+    const of = ORDERS[this.#order]!;
+    return of(b) - of(a) || (a.queue < b.queue ? -1 : 1);
+  };
 
-  /** An unreachable store must not keep anybody from leaving. */
-  #orQuit(step: Promise<void>): Promise<void> {
-    return Promise.race([step, this.#over]);
-  }
-
-  /** Waits until the next refresh is due, or a key has changed something. */
-  async #pause(): Promise<void> {
-    if (this.#isOver) return;
-    let timer: Timer | undefined;
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-      timer = this.#surroundings.clock.after(INTERVAL, resolve, true);
-    });
-    timer?.cancel();
-  }
-
-  #quit(): void {
-    this.#isOver = true;
-    this.#wake();
-    this.#leave();
-  }
-
-  #press(key: string): void {
+  press(key: string): void {
     const wasAsked = this.#isAsked;
     this.#isAsked = false;
-    if (QUIT.includes(key)) return this.#quit();
     this.#remark = '';
     if (key === 'p') this.#togglePause(wasAsked);
+    else if (this.#opened !== undefined) this.#close(key);
+    else if (key === 's') this.#sort();
     else if (DOWN.includes(key)) this.#select(1);
     else if (UP.includes(key)) this.#select(-1);
-    this.#draw();
+    else if (OPEN.includes(key)) this.#open();
+  }
+
+  #open(): void {
+    if (this.#selected === undefined) this.#remark = 'Choose a queue first, with up and down.';
+    else this.#opened = { queue: this.#selected };
+    this.wake();
+  }
+
+  #close(key: string): void {
+    if (!BACK.includes(key)) return;
+    this.#opened = undefined;
+    this.wake();
+  }
+
+  #sort(): void {
+    const names = Object.keys(ORDERS);
+    this.#order = names[(names.indexOf(this.#order) + 1) % names.length]!;
+    if (this.#snapshot === undefined) return;
+    this.#snapshot = { ...this.#snapshot, queues: this.#snapshot.queues.toSorted(this.#compare) };
   }
 
   /** One step before the first queue, or after the last one, selects none. */
@@ -173,12 +180,13 @@ class LiveMonitor {
   }
 
   #togglePause(isConfirmed: boolean): void {
-    const shown = this.#snapshot?.queues ?? [];
-    const meant = this.#selected === undefined ? shown : shown.filter(({ queue }) => queue === this.#selected);
+    const shown = (this.#opened === undefined ? this.#snapshot : this.#opened.look?.snapshot)?.queues ?? [];
+    const one = this.#opened?.queue ?? this.#selected;
+    const meant = one === undefined ? shown : shown.filter(({ queue }) => queue === one);
     if (meant.length === 0) return;
     const isPause = meant.some(({ isPaused }) => !isPaused);
-    const what = this.#selected ?? counted(meant.length, 'queue');
-    if (this.#selected === undefined && !isConfirmed) {
+    const what = one ?? counted(meant.length, 'queue');
+    if (one === undefined && !isConfirmed) {
       this.#isAsked = true;
       this.#remark = `Press p again to ${isPause ? 'pause' : 'resume'} ${what}.`;
       return;
@@ -197,32 +205,26 @@ class LiveMonitor {
     } catch (error) {
       this.#remark = errorText(error);
     }
-    this.#wake();
+    this.wake();
   }
 
-  #draw(): void {
-    const keys = `q: quit   p: pause or resume ${this.#selected ?? 'all'}   up, down: choose a queue`;
-    const { stdout } = this.#surroundings;
-    // A terminal may not report its size.
-    const { columns = 80, rows = 24 } = stdout;
-    const room = Math.max(rows - 3, 1);
-    const body = this.#snapshot === undefined ? ['…'] : this.#body(this.#snapshot, room);
-    const filled = [...body, ...Array.from({ length: Math.max(room - body.length, 0) }, () => '')];
-    const [remark = ''] = (this.#trouble ?? this.#remark).split('\n');
-    // A terminal would begin a new line at the last column.
-    const lines = [...filled.slice(0, room), '', remark, keys].slice(0, rows);
-    const shown = lines.map((line) => cut(line, columns - 1) + REST_OF_LINE);
-    stdout.write(HOME + shown.join('\r\n') + REST_OF_SCREEN);
-  }
-
-  #body(snapshot: Snapshot, room: number): readonly string[] {
-    const { summary, queues, running } = snapshotTexts(snapshot, this.#max, this.#selected);
+  body(room: number, columns: number): readonly string[] {
+    const isColored = hasColors({ isTTY: true, write: () => undefined });
+    if (this.#opened !== undefined)
+      return this.#opened.look?.lines(columns, isColored) ?? [this.#opened.queue, '', '…'];
+    if (this.#snapshot === undefined) return ['…'];
+    const { summary, queues, running } = snapshotTexts(this.#snapshot, this.#max, {
+      selected: this.#selected,
+      trends: columns < ROOM_FOR_TRENDS ? undefined : this.#trends.of,
+      columns,
+      isColored,
+    });
     const [headings = '', ...rows] = queues;
     // Running jobs get a third of the room if there are more queues than fit.
     const forRunning = Math.min(running.length, Math.max(Math.floor(room / 3), room - rows.length - 4));
     const shown = window(
       rows,
-      snapshot.queues.findIndex(({ queue }) => queue === this.#selected),
+      this.#snapshot.queues.findIndex(({ queue }) => queue === this.#selected),
       room - 4 - forRunning,
     );
     return [summary, '', headings, ...shown, '', ...running.slice(0, forRunning)];
@@ -240,20 +242,39 @@ function window(rows: readonly string[], chosen: number, room: number): readonly
 /** Chosen so that a terminal of 60 columns has room for the name of the queue. */
 const HEADINGS = ['ready', 'delayed', 'running', 'failed', 'wait', '/min', 'queue'];
 
+/** From this width on, names of queues have room beside the bars. */
+const ROOM_FOR_TRENDS = 90;
+
+interface Look {
+  readonly selected?: string | undefined;
+  /** How a queue went of late. */
+  readonly trends?: ((queue: string) => string) | undefined;
+  readonly columns?: number;
+  readonly isColored?: boolean;
+}
+
 /** Marks queues with more than `max` ready jobs, and the one that keys act on. The lists begin with their headings. */
-export function snapshotTexts(snapshot: Snapshot, max: number, selected?: string) {
+export function snapshotTexts(snapshot: Snapshot, max: number, { selected, trends, columns, isColored }: Look = {}) {
   const { connection, at, isExact, queues } = snapshot;
   const long = crowded(snapshot, max);
   const marks = queues.map((queue) => (queue.queue === selected ? '>' : ' ') + (long.includes(queue) ? '!' : ' '));
   const estimate = isExact ? [] : ['estimated'];
+  const trend = (queue: string): Cell[] => (trends === undefined ? [] : [trends(queue)]);
+  const rows = queues.map((queue) => rowOf(queue, trend(queue.queue)));
+  const headings = trends === undefined ? HEADINGS : HEADINGS.toSpliced(-1, 0, TREND);
   return {
     summary: [connection, momentText(at), workersText(snapshot), ...estimate].join('   '),
-    queues: formatTable(HEADINGS, [...queues.map(rowOf), ...totalsOf(queues)])
+    queues: formatTable(headings, [...rows, ...totalsOf(queues, trend(''))], roomBehind(MARKS, columns), isColored)
       .split('\n')
       .map((line, row) => `${marks[row - 1] ?? '  '} ${line}`),
-    running: runningLines(snapshot),
+    running: runningLines(snapshot, columns),
   };
 }
+
+/** The width of what is written before each row. */
+const MARKS = 3;
+
+const roomBehind = (taken: number, columns = Infinity): number => columns - taken;
 
 /** The queues with more than `max` ready jobs. */
 function crowded({ queues }: Snapshot, max: number): readonly QueueSnapshot[] {
@@ -261,28 +282,28 @@ function crowded({ queues }: Snapshot, max: number): readonly QueueSnapshot[] {
 }
 
 /** A last row, if there are several queues. */
-function totalsOf(queues: readonly QueueSnapshot[]): readonly (readonly Cell[])[] {
+function totalsOf(queues: readonly QueueSnapshot[], trend: readonly Cell[]): readonly (readonly Cell[])[] {
   if (queues.length < 2) return [];
   const sum = (of: (queue: QueueSnapshot) => number | undefined): number =>
     queues.reduce((total, queue) => total + (of(queue) ?? 0), 0);
   const known = { failed: sum(({ failed }) => failed), failures: sum(({ failures }) => failures) };
   const [ready, delayed, running] = [sum((one) => one.ready), sum((one) => one.delayed), sum((one) => one.running)];
   const perMinute = Math.round(sum(({ rate }) => rate) * 10) / 10;
-  return [[ready, delayed, running, failedText(known), '', perMinute, `all ${queues.length}`]];
+  return [[ready, delayed, running, failedText(known), '', perMinute, ...trend, `all ${queues.length}`]];
 }
 
-function rowOf(queue: QueueSnapshot): Cell[] {
+function rowOf(queue: QueueSnapshot, trend: readonly Cell[]): Cell[] {
   const { ready, delayed, running, oldestWait, rate, isPaused } = queue;
   const wait = oldestWait === undefined ? '' : shortSpanText(oldestWait * 1000);
   const perMinute = rate === undefined ? '' : Math.round(rate * 10) / 10;
-  const name = oneLine(queue.queue) + (isPaused ? ' paused' : '');
-  return [ready, delayed, running, failedText(queue), wait, perMinute, name];
+  const name = isPaused ? ({ text: `${oneLine(queue.queue)} paused`, tone: 'warning' } as const) : oneLine(queue.queue);
+  return [ready, delayed, running, failedText(queue), wait, perMinute, ...trend, name];
 }
 
 /** `12, 3 in 5 min`: the failures of the last five minutes include jobs that were retried since. */
 function failedText({ failed, failures = 0 }: Pick<QueueSnapshot, 'failed' | 'failures'>): Cell {
   if (failures === 0) return failed ?? '';
-  return `${failed === undefined ? '' : `${failed}, `}${failures} in 5 min`;
+  return { text: `${failed === undefined ? '' : `${failed}, `}${failures} in 5 min`, tone: 'bad' };
 }
 
 function workersText({ workers }: Snapshot): string {
@@ -290,22 +311,4 @@ function workersText({ workers }: Snapshot): string {
   const busy = workers.reduce((sum, worker) => sum + worker.busy, 0);
   const slots = workers.reduce((sum, worker) => sum + worker.concurrency, 0);
   return workers.length === 0 ? 'no workers' : `${counted(workers.length, 'worker')}, ${busy} of ${slots} slots busy`;
-}
-
-/** Longest-running first. Those of one class, queue and worker share a line with the one that has run longest. */
-function runningLines({ workers = [], at }: Snapshot): readonly string[] {
-  const running = workers
-    .flatMap(({ name: worker, pid, running }) => running.map((job) => ({ ...job, worker: `${worker}:${pid}` })))
-    .toSorted((a, b) => a.since.getTime() - b.since.getTime());
-  if (running.length === 0) return [];
-  const span = (since: Date): Milliseconds => Math.max(at.getTime() - since.getTime(), 0);
-  const alike = groupsOf(running, ({ name, queue, worker }) => JSON.stringify([name, queue, worker])).values();
-  const rows = Array.from(alike, (group) => {
-    const { name, id, queue, attempt, since, worker } = group[0]!;
-    const more = group.length === 1 ? '' : `and ${group.length - 1} more`;
-    return [shortSpanText(span(since)), attempt, ...[name, queue, worker, id].map((text) => oneLine(text)), more];
-  });
-  return formatTable(['for', 'attempt', 'job', 'queue', 'worker', 'id', ''], rows)
-    .split('\n')
-    .map((line) => `   ${line}`);
 }
