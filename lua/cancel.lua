@@ -22,7 +22,7 @@
 --   ARGV[5] reason      string  why it is cancelled; '': no reason was given
 --   ARGV[6] from        number  how many of the last ready jobs were looked at before; for 'search'
 --
---   returns  {'removed'}       it waited, and is gone
+--   returns  {'removed', text} it waited, and is gone; a repeat answers without the text, which may be long
 --            {'signalled'}     it is reserved, and marked
 --            {'marked', seen}  not found, but not all was looked at. seen: how many of the last ready jobs were; -1:
 --                              not all delayed, reserved or held jobs were either
@@ -69,7 +69,8 @@ local function remove(text, was_in, removal)
   end)
   unmark(cancelled, reasons, id)
   leave_all(unique, { text })
-  return record(client, sequence, { 'removed' })
+  record(client, sequence, { 'removed' })
+  return { 'removed', text }
 end
 
 if way == 'search' then

@@ -3,7 +3,7 @@
 --   KEYS[1..] sums      hash    '+' and the name of an amount -> its sum; 'end' -> when the sums expire (µs)
 --   ARGV[1] offset      number  see parts/base.lua
 --
---   returns  {'read', text}        (JSON: an object for each of the sums, its amounts as strings; empty if it has expired)
+--   returns  {'read', text}        (JSON: an object for each sum, its amounts as strings; empty if it has expired)
 --   keeps    writes nothing
 --   cost     O(1) for each amount
 

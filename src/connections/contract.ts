@@ -534,8 +534,14 @@ export interface Control {
    *
    * @param queue the queue that it must be in; absent: all queues that the store knows are searched
    * @param reason stored with the mark of a job that is not removed at once: at most 255 characters, no control characters
+   * @param left hears of the job that is removed, whose history then names it; a driver may leave that out
    */
-  cancel(id: string, queue?: string, reason?: string): Promise<CancelResult>;
+  cancel(
+    id: string,
+    queue?: string,
+    reason?: string,
+    left?: (queue: string, payload: Buffer) => void,
+  ): Promise<CancelResult>;
   /**
    * Whether each of these jobs was cancelled, in order: true, or the reason that was given. Some may have ended meanwhile.
    * Must be cheap: workers ask twice a second about running jobs. Absent: they learn it when they renew, without a reason.

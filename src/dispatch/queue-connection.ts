@@ -22,7 +22,7 @@ import { invalidEventFilter, invalidListing } from '../operations/errors';
 import { readFigures, type FigureOptions, type Figures } from '../operations/figures/figures';
 import { JobEvents, type EventsOptions } from '../operations/events/job-events';
 import { checkedEvents, type JobEvent } from '../operations/events/job-event';
-import { forgetCompleted } from '../operations/history/attempt';
+import { forgetCompleted, keepCancelled } from '../operations/history/attempt';
 import { findJob, listJobs, type FoundJob, type JobPage, type ListOptions } from '../operations/found-job';
 import { awaitResult } from '../operations/results';
 import { takeSnapshot, type Snapshot, type SnapshotOptions } from '../operations/snapshot';
@@ -407,9 +407,17 @@ export class QueueConnection extends QueuePusher {
     const { queue, reason } = options;
     checkJob(id, queue, 'cancel()');
     if (reason !== undefined) checkCancelReason(reason);
-    const result = await this.#control().cancel(id, queue, reason);
-    // It may have run before. A job that a worker ends leaves that to the worker.
-    if (result === 'removed') await dropCheckpoints(this.#application, this.#driver().name, [id]);
+    const connection = this.#driver();
+    let left: { readonly queue: string; readonly payload: Buffer } | undefined;
+    const result = await this.#control().cancel(
+      id,
+      queue,
+      reason,
+      (own, payload) => void (left = { queue: own, payload }),
+    );
+    // A job that a worker ends leaves the rest to the worker. One that waits may have run before.
+    if (result === 'removed') await dropCheckpoints(this.#application, connection.name, [id]);
+    if (left !== undefined) await keepCancelled(this.#application, connection, { id, ...left, reason });
     return result;
   }
 

@@ -320,7 +320,9 @@ describe('the page of a waiting job', () => {
     expect(await pageOf(panel, id)).toContain('>ready</span>');
     await panel.post('cancel-job', { ...fields, confirmed: 'yes' });
 
-    expect(await pageOf(panel, id)).toContain('>unknown</span>');
+    const page = await pageOf(panel, id);
+    expect(page).toContain('<h1>Measure</h1>');
+    expect(page).toContain('>cancelled</span> It was cancelled: <bdi>on the dashboard by Ada</bdi>');
   });
 
   it('runs a delayed job now, or moves it to the moment that is given', async () => {

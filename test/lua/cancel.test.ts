@@ -146,14 +146,14 @@ describe('cancel.lua', () => {
       await world.client.rpush(world.queue().ready, ...probes(300));
       expect(await search('p0', 100)).toEqual(['unseen', 190]);
       expect(await search('p0', 190)).toEqual(['unseen', 280]);
-      expect(await search('p205', 100)).toEqual(['removed']);
+      expect(await search('p205', 100)).toEqual(['removed', probe('p205')]);
       expect(await search('nobody', 279)).toEqual(['unknown']);
     });
 
     it('finds a job that has moved towards the tail because jobs behind it were removed', async () => {
       await world.client.rpush(world.queue().ready, ...probes(300));
       await world.client.ltrim(world.queue().ready, 0, -11);
-      expect(await search('p199', 100)).toEqual(['removed']);
+      expect(await search('p199', 100)).toEqual(['removed', probe('p199')]);
     });
 
     it('removes the mark of the job, and searches only ready jobs', async () => {
@@ -161,7 +161,7 @@ describe('cancel.lua', () => {
       await world.pushLater([['any', 100, probe('later')]]);
       await world.mark('p0');
       expect(await search('later', 0)).toEqual(['unknown']);
-      expect(await search('p0', 2)).toEqual(['removed']);
+      expect(await search('p0', 2)).toEqual(['removed', probe('p0')]);
       expect(await world.marks()).toEqual([]);
     });
 
@@ -169,7 +169,7 @@ describe('cancel.lua', () => {
       const long = (id: string): string => probe(id).replace('{}', `"${'x'.repeat(0.6 * MEGABYTE)}"`);
       await world.push(['a', 'b', 'c'].map(long));
       expect(await search('a', 1)).toEqual(['unseen', 2]);
-      expect(await search('b', 1)).toEqual(['removed']);
+      expect(await search('b', 1)).toEqual(['removed', long('b')]);
     });
   });
 

@@ -129,6 +129,32 @@ describe.each(STORES)('on %s', (_, start) => {
     expect((await queue.jobs('films', { state: 'failed' })).jobs.map(({ id }) => id)).toEqual([broken]);
   });
 
+  it('a job that was cancelled while it waited, was delayed, or would run again keeps its name and its queue', async () => {
+    const queue = manager.connection();
+    const ready = await queue.push(new Film('ready'), 'cut');
+    const later = await queue.later('1h', new Film('later'), 'cut');
+    const again = await queue.push(new Film('again'), 'again');
+    const { reservations } = (await manager.driver().exchange([], { queues: ['again'], limit: 1, lease: 60 })).reply;
+    const [reservation] = reservations;
+    await manager
+      .driver()
+      .exchange([{ outcome: 'released', reservation: reservation!, counters: reservation!.counters, delay: 60 }]);
+
+    for (const id of [ready, later, again]) expect(await queue.cancel(id, { reason: 'not shown' })).toBe('removed');
+
+    const cancelled = (attempt: number, name: string): object => ({
+      state: 'unknown',
+      name: 'Film',
+      queue: name,
+      history: [{ outcome: 'cancelled', attempt, fence: attempt, error: 'not shown', at: expect.any(Date) as Date }],
+    });
+    expect(await queue.find(ready)).toMatchObject(cancelled(1, 'cut'));
+    expect(await queue.find(later)).toMatchObject(cancelled(1, 'cut'));
+    expect(await queue.find(again)).toMatchObject(cancelled(2, 'again'));
+    await expect(queue.result(ready)).rejects.toThrow('Film');
+    expect(await queue.cancel(ready)).toBe('unknown');
+  });
+
   it('another process that asks again and again never hears that a job is unknown: it waits, runs, has completed', async () => {
     gate = new Gate();
     gate.open();

@@ -118,8 +118,8 @@ export class MemoryConnection extends StoreConnection implements Connection {
   }
 
   readonly control: Control = this.whileOpen('control', {
-    cancel: async (id, queue, reason) =>
-      this.#store.cancel(id, queue === undefined ? this.#store.queueNames : [queue], reason),
+    cancel: async (id, queue, reason, left) =>
+      this.#store.cancel(id, queue === undefined ? this.#store.queueNames : [queue], reason, left),
     cancelled: async (reservations) =>
       reservations.map(({ queue, token }) => this.#store.queue(queue).cancelled(token as Text)),
     reschedule: async (id, to, queue) =>

@@ -261,9 +261,17 @@ export class MemoryStore {
   }
 
   /** Looks at every job. */
-  cancel(id: string, queues: readonly string[], reason: string | undefined): CancelResult {
+  cancel(
+    id: string,
+    queues: readonly string[],
+    reason: string | undefined,
+    left?: (queue: string, payload: Buffer) => void,
+  ): CancelResult {
     for (const name of queues) {
-      const result = this.queue(name).cancel(id, reason, (text) => this.#leave([text]));
+      const result = this.queue(name).cancel(id, reason, (text) => {
+        this.#leave([text]);
+        left?.(name, bytesOf(text));
+      });
       if (result !== 'unknown') return result;
     }
     return 'unknown';

@@ -40,6 +40,13 @@ interface Look {
   readonly seen: number;
 }
 
+/** A job to cancel. */
+interface Wanted {
+  readonly id: string;
+  readonly queue: string;
+  readonly left: ((queue: string, payload: Buffer) => void) | undefined;
+}
+
 /** Most calls to search one queue, of 100 jobs or 1 MiB of text each. */
 const MOST_SEARCHES = 100;
 /** The same among its delayed jobs, where a job may wait that somebody has just seen in a list. */
@@ -61,17 +68,22 @@ export class RedisControl extends RedisPart implements Control {
     this.#time = time;
   }
 
-  async cancel(id: string, queue?: string, reason = ''): Promise<CancelResult> {
+  async cancel(
+    id: string,
+    queue?: string,
+    reason = '',
+    left?: (queue: string, payload: Buffer) => void,
+  ): Promise<CancelResult> {
     const unseen: string[] = [];
     for (const name of queue === undefined ? await this.store.names.all() : [queue]) {
-      const { result } = await this.#look(id, name, 'look', reason);
+      const { result } = await this.#look({ id, queue: name, left }, 'look', reason);
       if (result === 'unseen') unseen.push(name);
       else if (result !== 'unknown') return result;
     }
     // Marked before they are searched: a job that leaves a queue meanwhile meets its mark.
     const marked = new Map<string, number>();
     for (const name of unseen) {
-      const { result, seen } = await this.#look(id, name, 'mark', reason);
+      const { result, seen } = await this.#look({ id, queue: name, left }, 'mark', reason);
       if (result === 'marked') marked.set(name, seen);
       if (result !== 'removed' && result !== 'signalled') continue;
       // The job came into sight meanwhile. The marks left on the way would end a later job with its id.
@@ -81,7 +93,7 @@ export class RedisControl extends RedisPart implements Control {
     }
     let isSure = true;
     for (const [name, seen] of marked) {
-      const result = seen < 0 ? 'unseen' : await this.#search(id, name, seen);
+      const result = seen < 0 ? 'unseen' : await this.#search({ id, queue: name, left }, seen);
       if (result === 'removed') {
         await this.#takeBack(id, [...marked.keys()]);
         return result;
@@ -94,10 +106,10 @@ export class RedisControl extends RedisPart implements Control {
   }
 
   /** Page by page from the tail: jobs taken from the head or pushed meanwhile hide nothing. */
-  async #search(id: string, queue: string, from: number): Promise<Look['result']> {
+  async #search(wanted: Wanted, from: number): Promise<Look['result']> {
     let seen = from;
     for (let call = 0; call < MOST_SEARCHES; call += 1) {
-      const look = await this.#look(id, queue, 'search', '', seen);
+      const look = await this.#look(wanted, 'search', '', seen);
       if (look.result !== 'unseen' || look.seen === seen) return look.result;
       seen = look.seen;
     }
@@ -273,14 +285,15 @@ export class RedisControl extends RedisPart implements Control {
     return (await cluster.ordered.all()).map((queue) => keys.queue(queue).control);
   }
 
-  async #look(id: string, queue: string, way: Way, reason: string, from = 0): Promise<Look> {
-    const [word, seen = 0] = await this.store.recorded.ask(queue, {
+  async #look({ id, queue, left }: Wanted, way: Way, reason: string, from = 0): Promise<Look> {
+    const [word, told] = await this.store.recorded.ask(queue, {
       script: 'cancel',
       keys: [...WAITING_STATES, ...TIES, 'notify'],
       args: [id, way, reason, from],
       consequence: `job ${id} was not cancelled`,
     });
-    return { result: String(word) as Look['result'], seen: Number(seen) };
+    if (Buffer.isBuffer(told)) left?.(queue, told);
+    return { result: String(word) as Look['result'], seen: Number(told ?? 0) };
   }
 
   #command(command: string, args: readonly string[], consequence: string): Promise<unknown> {

@@ -45,14 +45,20 @@ export class SqlControl extends StorePart implements Control {
     this.#batches = batches;
   }
 
-  async cancel(id: string, queue?: string, reason?: string): Promise<CancelResult> {
+  async cancel(
+    id: string,
+    queue?: string,
+    reason?: string,
+    left?: (queue: string, payload: Buffer) => void,
+  ): Promise<CancelResult> {
     const order = orderOf(`job ${id} was not cancelled`);
     const reading: Purpose = { ...order, writes: 'repeatable' };
     for (;;) {
-      const { result } = await this.#batches.removing('control.cancel', order, () =>
+      const { result, left: gone } = await this.#batches.removing('control.cancel', order, () =>
         cancel(this.dialect, id, queue, reason),
       );
       if (result === 'raced') continue;
+      if (gone !== undefined) left?.(gone.queue, gone.payload);
       if (result !== 'unknown') return result;
       // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.
       if (!(await this.access('control.cancel', reading, () => readSomeIds(this.dialect, PAGE)))) return 'unknown';

@@ -7,6 +7,7 @@ import {
   tiedIn,
   COUNTERS,
   jobOf,
+  shownText,
   isTrue,
   type Dialect,
   type QueuedJob,
@@ -114,6 +115,8 @@ export function* forgetQueue({ tables, failed, insertNew }: Dialect, queue: stri
 export interface Cancelled extends Pick<Removed, 'tied'> {
   /** `raced`: it was reserved or released meanwhile. */
   readonly result: CancelResult | 'raced';
+  /** The job that is gone. */
+  readonly left?: { readonly queue: string; readonly payload: Buffer };
 }
 
 export function* cancel(
@@ -124,12 +127,12 @@ export function* cancel(
 ): Work<Cancelled> {
   const { tables, tiedEnd, read, lanes } = dialect;
   const { jobs } = tables;
-  const [[job, isReserved, end = null, own, lane = null] = []] = yield* rowsOf(
-    sql`SELECT id, CASE WHEN ${isHeld} THEN 1 ELSE 0 END, ${tiedEnd}, ${read('queue')}, ${read('lane')} ${withId(dialect, id, queue)}
-      ORDER BY 2 DESC, id LIMIT 1`,
+  const [[isReserved, end = null, own, lane = null, ...job] = []] = yield* rowsOf(
+    sql`SELECT CASE WHEN ${isHeld} THEN 1 ELSE 0 END, ${tiedEnd}, ${read('queue')}, ${read('lane')},
+        id, ${read('payload')}, ${raw(COUNTERS)}, cancelled, NULL ${withId(dialect, id, queue)} ORDER BY 1 DESC, id LIMIT 1`,
   );
-  if (job === undefined) return { result: 'unknown', tied: [] };
-  const row = numeral(job);
+  if (job === undefined || isReserved === undefined) return { result: 'unknown', tied: [] };
+  const row = numeral(job[0]!);
   const isLaned = lane !== null && Number(isReserved) === 0;
   if (isLaned) yield* lanes.lock(String(own), String(lane));
   const change =
@@ -139,7 +142,7 @@ export function* cancel(
   if ((yield* written(change)) === 0) return { result: 'raced', tied: [] };
   if (Number(isReserved) !== 0) return { result: 'signalled', tied: [] };
   if (isLaned) yield* lanes.letIn(String(own), [String(lane)]);
-  return { result: 'removed', tied: tiedIn([end]) };
+  return { result: 'removed', tied: tiedIn([end]), left: { queue: String(own), payload: shownText(jobOf(job)) } };
 }
 
 /** Those of the jobs that were cancelled, each with the reason, or true if there is none. */

@@ -145,8 +145,10 @@ const STATES: Readonly<Record<ShownState, (story: JobStory, context: PageContext
       : html`for ${spanText(Math.max(0, now - run.job.since.getTime()))} on <bdi>${run.worker.name}</bdi> ${String(run.worker.pid)}, in ${attemptText(job)}.`,
   completed: ({ job }, { now }) =>
     html`${job.completedAt ? moment(job.completedAt, now) : 'It has ended'}${job.attempts !== undefined && `, in attempt ${job.attempts}`}.`,
-  cancelled: ({ result }) =>
-    html`It was cancelled${result?.reason === undefined ? '.' : html`: <bdi>${result.reason}</bdi>`}`,
+  cancelled: ({ result, job: { history } }) => {
+    const reason = result?.reason ?? history.at(-1)?.error;
+    return html`It was cancelled${reason === undefined ? '.' : html`: <bdi>${reason}</bdi>`}`;
+  },
   unknown: ({ job: { connection, isSure } }) =>
     isSure
       ? html`No job with this id is waiting, running or failed on <bdi>${connection}</bdi>.`

@@ -1,11 +1,12 @@
 /** What is kept of the attempts of a job: the text of its record, which is bounded; and what a supervisor saw of the deaths of its workers. */
 import type { Milliseconds, Seconds } from '../../base/clock';
-import type { Counters } from '../../payload/counters';
+import { countersIn, fenceOf, noCounters, type Counters } from '../../payload/counters';
 import { fieldsIn, isRecord } from '../../payload/values';
 import type { Application } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
 import type { RecordStore } from '../../connections/record-store';
 import type { Duration } from '../../job/duration';
+import { shownJob } from '../listed-job';
 
 /** `lost`: the store refused its outcome. `crashed`: its worker died, or froze until another one had the job. */
 export type AttemptOutcome = 'failed' | 'timed-out' | 'crashed' | 'lost' | 'cancelled' | 'completed';
@@ -28,8 +29,8 @@ export interface Attempt {
   readonly fence: number;
   readonly outcome: AttemptOutcome;
   /**
-   * When it ended, by the clock of the worker or supervisor that reports it. For a crash that no supervisor has seen, when it was
-   * noticed.
+   * When it ended, by the clock of the worker or supervisor that reports it, or of whoever cancelled it while it waited. For a crash
+   * that no supervisor has seen, when it was noticed.
    */
   readonly at: Date;
   /** How long it ran. Undefined if unknown. */
@@ -80,6 +81,9 @@ export const HISTORY = 'history';
 export const COMPLETED = 'completed';
 export const PROGRESS = 'progress';
 
+export const HISTORY_KEPT: Seconds = 7 * 24 * 60 * 60;
+export const MOST_KEPT = 10_000;
+
 const COMPLETED_KEPT: Duration = '1h';
 
 /** How long workers with this configuration remember completed jobs. Undefined if they do not. */
@@ -102,6 +106,42 @@ export async function forgetCompleted(application: Application, connection: Conn
 
 /** Longest id of a record, in characters. */
 export const LONGEST_ID = 255;
+
+/** A job that was cancelled while it waited. */
+interface CancelledJob {
+  readonly id: string;
+  readonly queue: string;
+  readonly payload: Buffer;
+  readonly reason: string | undefined;
+}
+
+/**
+ * Keeps what the job was, and that it was cancelled: no worker has seen its end. Not its data, which may be as large and as secret
+ * as a payload may be. Never rejects, as above.
+ */
+export async function keepCancelled(
+  application: Application,
+  connection: Connection,
+  { id, queue, payload, reason }: CancelledJob,
+): Promise<void> {
+  const isKept = application.configuration.history !== false && id.length <= LONGEST_ID;
+  const records = isKept ? application.operationsOf(connection)?.records : undefined;
+  if (records === undefined) return;
+  const { name, attempts } = shownJob(payload, application);
+  const counters = countersIn(payload) ?? noCounters;
+  // It would have been the next attempt.
+  const [fence, at] = [fenceOf(counters) + 1, application.clock.now()];
+  const attempt: KeptAttempt = { attempt: attempts + 1, fence, at, outcome: 'cancelled', error: reason };
+  try {
+    const before = readHistory(await records.get(HISTORY, id)) ?? { told: { crashes: 0, timeouts: 0 }, attempts: [] };
+    const history = { name, connection: connection.name, queue, told: before.told, attempts: before.attempts };
+    const deaths = counters.crashes > history.told.crashes ? await deathsOf(records, id) : [];
+    const value = historyText(withRun(history, { fence, counters, at, attempt }, deaths));
+    await records.put([{ kind: HISTORY, id, value }], HISTORY_KEPT, MOST_KEPT);
+  } catch {
+    // The job is gone; only its story is shorter.
+  }
+}
 
 /** Bytes of a record. */
 const MOST_BYTES = 16 * 1024;

@@ -22,6 +22,8 @@ import {
   COMPLETED,
   completedKept,
   HISTORY,
+  HISTORY_KEPT,
+  MOST_KEPT,
   historyText,
   lastErrorIn,
   LONGEST_ID,
@@ -42,8 +44,6 @@ import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Recent } from '../../base/collections';
 
-const KEPT: Seconds = 7 * 24 * 60 * 60;
-const MOST_KEPT = 10_000;
 const PROGRESS_KEPT: Seconds = 60 * 60;
 
 /** Per second: nobody reads more, and a store in which all jobs fail has enough to do. */
@@ -243,7 +243,7 @@ export class JobHistories implements Observer {
       const some = page.slice(place, place + AT_ONCE);
       records.push(...(await Promise.all(some.map((trail) => this.#recordOf(trail)))));
     }
-    await this.#records.put(records, KEPT, MOST_KEPT);
+    await this.#records.put(records, HISTORY_KEPT, MOST_KEPT);
   }
 
   async #recordOf(trail: Trail): Promise<StoreRecord> {
