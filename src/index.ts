@@ -187,7 +187,7 @@ export { type DebounceTie, type LaneTie, readTies, type TiedJob, type Ties, type
 export type { CancelResult, Control, Pause, RunningLimit, RescheduleResult } from './connections/contract';
 export type { Migrations } from './connections/contract';
 export type { FailedEntry, FailedStore } from './connections/failed-store';
-export type { LockStore } from './connections/contract';
+export type { LockStore } from './connections/lock-store';
 export type { RecordPage, RecordStore, StoreRecord, Sums } from './connections/record-store';
 export {
   type Counters,

@@ -5,6 +5,7 @@
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { FailedStore } from './failed-store';
+import type { LockStore } from './lock-store';
 import type { BatchStore, NewBatch } from './batch-store';
 import type { RecordStore } from './record-store';
 import type { FailedLink } from '../job/job-context';
@@ -484,16 +485,6 @@ export type Finding =
 export interface RecountOptions {
   /** False: only look. */
   readonly repair: boolean;
-}
-
-/** How a driver holds locks: each has an owner's token and an end. */
-export interface LockStore {
-  /** True if `token` holds `name` for `ttl` seconds from now, even if it held it already. */
-  acquire(name: string, token: string, ttl: Seconds): Promise<boolean>;
-  /** False if the lock is no longer this token's. */
-  renew(name: string, token: string, ttl: Seconds): Promise<boolean>;
-  /** False if the lock was no longer this token's; then nothing was removed. */
-  release(name: string, token: string): Promise<boolean>;
 }
 
 /**

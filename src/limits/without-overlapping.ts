@@ -2,7 +2,7 @@
 import type { Seconds, Timer } from '../base/clock';
 import { Lock } from '../application/lock';
 import { CapabilityError } from '../connections/errors';
-import type { LockStore } from '../connections/contract';
+import type { LockStore } from '../connections/lock-store';
 import { durationSeconds, warnOfManySeconds, type Duration } from '../job/duration';
 import { invalidMiddlewareArgument } from '../job/errors';
 import type { Middleware } from '../job/middleware';

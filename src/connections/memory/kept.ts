@@ -2,7 +2,7 @@
 import type { Milliseconds, Seconds, Clock } from '../../base/clock';
 import { readTies } from '../../payload/ties';
 import { textOf } from './texts';
-import type { LockStore } from '../contract';
+import type { LockStore } from '../lock-store';
 import { keptUnder, type FailedEntry, type ListedEntry, type FailedStore, type Forgotten } from '../failed-store';
 import { uuidv7 } from '../../payload/uuid';
 import type { MemoryStore } from './store';

@@ -20,7 +20,6 @@ import {
   type WaitingState,
   type Wanted,
   type StoreThread,
-  type LockStore,
   type KeyStore,
   type AtOnce,
   type Queues,
@@ -28,6 +27,7 @@ import {
 } from '../contract';
 import type { RedisConfig } from './driver';
 import type { NewBatch } from '../batch-store';
+import type { LockStore } from '../lock-store';
 import { groupsOf, Recent, pagesOf } from '../../base/collections';
 import { threadModule } from '../../base/environment';
 import { RedisCaller, type RedisCallerSettings } from './caller';

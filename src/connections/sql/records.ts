@@ -21,7 +21,7 @@ import {
   type Purpose,
 } from './statement';
 import { rowLimit, BEFORE_ALL, rowAfter } from './jobs';
-import type { LockStore } from '../contract';
+import type { LockStore } from '../lock-store';
 
 /**
  * The maximum of ended rows that a write removes, besides as many as it writes: more than it adds, so that they never pile

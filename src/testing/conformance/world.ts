@@ -7,7 +7,6 @@ import {
   type Control,
   type Counts,
   type Entry,
-  type LockStore,
   type PeekedJob,
   type Pushed,
   type Reservation,
@@ -20,6 +19,7 @@ import {
   type Wanted,
 } from '../../connections/contract';
 import type { FailedEntry, FailedStore } from '../../connections/failed-store';
+import type { LockStore } from '../../connections/lock-store';
 import type { RecordStore } from '../../connections/record-store';
 import {
   afterFailedAttempt,
