@@ -176,9 +176,14 @@ export interface DispatchObservation {
   readonly fields?: Readonly<Record<string, unknown>> | undefined;
   /**
    * Called when the job is in its queue, or in the payload of the job that it follows; with an error if it could not be
-   * encoded, or its store refused it. Not called for a job that a transaction has rolled back.
+   * encoded, or its store refused it.
    */
   readonly end?: ((error?: unknown) => void) | undefined;
+  /**
+   * Called in place of `end` for a job that nobody sends: its transaction was rolled back, its batch was cancelled, or another worker
+   * has sent it for the schedule.
+   */
+  readonly dropped?: (() => void) | undefined;
 }
 
 export interface EndedRun {

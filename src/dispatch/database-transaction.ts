@@ -15,6 +15,10 @@ export type TransactionOf<Database> = Database extends {
       ? Opened
       : unknown;
 
+const ENDS_AT_ONCE =
+  'whose transactions end when their function returns, so that nothing can be awaited in one. Begin it yourself, with a function ' +
+  'that is not async: Queue.transaction(() => database.transaction((tx) => { … })).';
+
 type Work = (transaction: unknown) => Promise<unknown>;
 
 /** Commits if `work` resolves, and rolls back if it rejects. @throws E_UNKNOWN_DATABASE */
@@ -29,6 +33,9 @@ export async function inTransaction(database: unknown, work: Work): Promise<unkn
     return (transaction.call(database) as { execute(work: Work): unknown }).execute(work);
   const isKnex = typeof raw === 'function';
   const isDrizzle = 'dialect' in database && 'session' in database;
+  // Over better-sqlite3 and its like, it ends with the call of `work`, and what `work` awaits would be in no transaction.
+  if (isDrizzle && 'resultKind' in database && database.resultKind === 'sync')
+    throw unknownDatabase(database, ENDS_AT_ONCE);
   if (isKnex || isDrizzle) return transaction.call(database, work) as unknown;
   throw unknownDatabase(database);
 }

@@ -287,17 +287,15 @@ export const pushesItselfInChain = defineError('E_PUSHES_ITSELF', (job: string) 
   facts: { job },
 }));
 
-/** `Queue.transaction()` cannot open a transaction of this. */
-export const unknownDatabase = defineError('E_UNKNOWN_DATABASE', (database: unknown) => {
+/** `Queue.transaction()` cannot open a transaction of this. @param problem default: it is of no library that is known */
+export const unknownDatabase = defineError('E_UNKNOWN_DATABASE', (database: unknown, problem?: string) => {
   // Never show its fields: a client may hold a password.
   const isObject = typeof database === 'object' && database !== null;
   const given = isObject ? `an instance of ${database.constructor?.name ?? 'no class'}` : `a ${typeof database}`;
-  return {
-    message:
-      `Queue.transaction() was given ${given}, which is no database of kysely, knex, Prisma or Drizzle. For another library, begin its ` +
-      'transaction yourself: Queue.transaction(() => dataSource.transaction(work)).',
-    facts: { given },
-  };
+  const usual =
+    'which is no database of kysely, knex, Prisma or Drizzle. For another library, begin its transaction yourself: ' +
+    'Queue.transaction(() => dataSource.transaction(work)).';
+  return { message: `Queue.transaction() was given ${given}, ${problem ?? usual}`, facts: { given } };
 });
 
 /** A job of a batch goes elsewhere, where no step could count it. */

@@ -10,11 +10,11 @@ import type { JobDefinition, JobInstance } from '../job/registry';
 import type { PendingEvent } from '../job/pending';
 import { checkedEvent, type HeardEvent } from '../job/declare';
 import { isPlain } from '../payload/values';
-import { sendBulk, keepOf, parcelOf, targetWithin, type Detour, type Target } from './send';
+import { endUnsent, sendBulk, keepOf, parcelOf, targetWithin, type Detour, type Target } from './send';
 import type { EncodedJob } from './job-encoder';
 import { invalidEvent } from './errors';
 import { PendingJob } from './pending-dispatch';
-import { Transaction } from './transaction';
+import { Transaction, type Keep } from './transaction';
 
 /** An emitter of Node.js, or one of the same kind, such as EventEmitter2. */
 export interface EmitterLike {
@@ -137,14 +137,22 @@ async function sendEvent(
     return within === undefined ? driver : targetWithin(driver, within.transaction);
   };
   // The jobs that carry events have no queue() of their own.
-  const parcels = jobs.map((job) => parcelOf(manager, job, choice, within) as EncodedJob);
-  // The transaction around the dispatch may have ended while a listener was asked.
-  const present = { ...detour, keep: detour.keep && Transaction.keep() };
-  const keeps = parcels.map(({ connection }, place) => keepOf(manager, jobs[place], connection, present));
+  const parcels: EncodedJob[] = [];
+  const keeps: (Keep | undefined)[] = [];
+  try {
+    for (const job of jobs) parcels.push(parcelOf(manager, job, choice, within) as EncodedJob);
+    // The transaction around the dispatch may have ended while a listener was asked.
+    const present = { ...detour, keep: detour.keep && Transaction.keep() };
+    for (const [place, { connection }] of parcels.entries())
+      keeps.push(keepOf(manager, jobs[place], connection, present));
+    // First, so that nothing is sent if one of the stores cannot take part in the user's transaction.
+    for (const [place, { connection }] of parcels.entries()) if (keeps[place] === undefined) targetOf(connection);
+    for (const [place, parcel] of parcels.entries()) keeps[place]?.(parcel, manager);
+  } catch (error) {
+    endUnsent(parcels, error);
+    throw error;
+  }
   const sent = parcels.filter((_, place) => keeps[place] === undefined);
-  // First, so that nothing is sent if one of the stores cannot take part in the user's transaction.
-  for (const { connection } of sent) targetOf(connection);
-  for (const [place, parcel] of parcels.entries()) keeps[place]?.(parcel, manager);
   const ids = await sendBulk(sent, targetOf);
   return parcels.map((parcel, place) => (keeps[place] === undefined ? ids.shift()! : parcel.id));
 }

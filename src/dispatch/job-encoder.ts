@@ -435,13 +435,22 @@ export class ObservedDispatch {
     return observed;
   }
 
-  /** Only the first call counts. */
+  /** Only the first call of this or `drop` counts. */
   end(error?: unknown): void {
+    this.#tell((observation) => observation.end?.(error));
+  }
+
+  /** Nobody sends the job. */
+  drop(): void {
+    this.#tell((observation) => observation.dropped?.());
+  }
+
+  #tell(tell: (observation: DispatchObservation) => void): void {
     if (this.isOver) return;
     this.isOver = true;
     for (const observation of this.observations) {
       try {
-        observation.end?.(error);
+        tell(observation);
       } catch (thrown) {
         report(this.application, this.job, thrown);
       }

@@ -33,6 +33,8 @@ interface OwnPush {
   readonly push: () => Promise<string>;
   /** It waits for an iterable that may be slow, or never end: nobody may wait for it. */
   readonly isLasting?: boolean | undefined;
+  /** Called in place of `push` if its transaction was rolled back. */
+  readonly drop?: (() => void) | undefined;
 }
 
 export type Parcel = EncodedJob | OwnPush;
@@ -77,15 +79,25 @@ export function sendJob(
 ): Promise<string> | string {
   const { within } = detour;
   const parcel = parcelOf(manager, job, choice, within);
-  const keep = detour.keep && keepOf(manager, job, parcel.connection, detour);
-  if (keep !== undefined) {
-    keep(parcel, manager);
-    tell?.({ status: 'kept' });
-    return 'push' in parcel ? '' : parcel.id;
+  try {
+    const keep = detour.keep && keepOf(manager, job, parcel.connection, detour);
+    if (keep !== undefined) {
+      keep(parcel, manager);
+      tell?.({ status: 'kept' });
+      return 'push' in parcel ? '' : parcel.id;
+    }
+    if ('push' in parcel) return parcel.push();
+    const driver = manager.driver(parcel.connection);
+    return send(within === undefined ? driver : targetWithin(driver, within.transaction), parcel, tell);
+  } catch (error) {
+    endUnsent([parcel], error);
+    throw error;
   }
-  if ('push' in parcel) return parcel.push();
-  const driver = manager.driver(parcel.connection);
-  return send(within === undefined ? driver : targetWithin(driver, within.transaction), parcel, tell);
+}
+
+/** Tells observers of jobs that are not sent after all; those that were sent have been told before. */
+export function endUnsent(parcels: Iterable<Parcel>, error: unknown): void {
+  for (const parcel of parcels) if (!isOwn(parcel)) parcel.observed?.end(error);
 }
 
 /** The transaction that keeps the job until its commit, if any. Strongest first: the dispatch, `@Job()`, the connection. */
@@ -137,10 +149,18 @@ export function isOwn(parcel: Parcel): parcel is OwnPush {
   return 'push' in parcel;
 }
 
-/** @throws CapabilityError the store could not handle its unique or debounce key, or its lane */
+/** @throws CapabilityError the store could not handle its unique or debounce key, or its lane; then none of the jobs is sent */
 export function checkTies(jobs: readonly EncodedJob[], targetOf: () => Target): void {
   if (jobs.every(({ entry }) => entry.ties === undefined)) return;
-  const target = targetOf();
+  try {
+    checkTiesFor(targetOf(), jobs);
+  } catch (error) {
+    endUnsent(jobs, error);
+    throw error;
+  }
+}
+
+function checkTiesFor(target: Target, jobs: readonly EncodedJob[]): void {
   // A connection that keeps no jobs has none that could hold a key.
   if (target.capabilities?.reserve !== true) return;
   for (const { connection, entry } of jobs) {
@@ -233,7 +253,7 @@ export const ENCODED_AT_ONCE = 100;
  *
  * @throws E_NOT_A_JOB `jobs` is not a list; what `encode` throws, with the job's position
  */
-export async function encodeAll<Encoded>(
+export async function encodeAll<Encoded extends Parcel>(
   jobs: Iterable<object>,
   encode: (job: object) => Encoded,
 ): Promise<readonly Encoded[]> {
@@ -245,6 +265,7 @@ export async function encodeAll<Encoded>(
       encoded.push(encode(job));
     } catch (error) {
       const place = encoded.length + 1;
+      endUnsent(encoded, error);
       throw positioned(error, Array.isArray(jobs) ? `job ${place} of ${jobs.length}` : `job ${place}`);
     }
     if (encoded.length % ENCODED_AT_ONCE === 0) await endOfTurn();
@@ -295,7 +316,12 @@ export async function sendBulk(
     inside.push(page);
     ids?.forEach((id, place) => told.set(page[place]!, id));
   };
-  await sendAll(parcels, targetOf, sent, interrupt);
+  try {
+    await sendAll(parcels, targetOf, sent, interrupt);
+  } catch (error) {
+    endUnsent(parcels, error);
+    throw error;
+  }
   return parcels.map(idOf);
 }
 

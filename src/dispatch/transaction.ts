@@ -4,7 +4,7 @@
  */
 import type { Application } from '../connections/application';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { sendAll, isOwn, type Parcel } from './send';
+import { endUnsent, sendAll, isOwn, type Parcel } from './send';
 import { rolledBack, AfterCommitError, type CommittedJob } from './errors';
 import { withConsequence } from '../base/onqueue-error';
 
@@ -39,6 +39,7 @@ export class Transaction {
       result = await current.run(transaction, fn);
     } catch (error) {
       transaction.#state = 'rolled back';
+      drop(transaction.#held);
       transaction.#held = [];
       throw error;
     }
@@ -69,7 +70,10 @@ export class Transaction {
     this.#held = [];
     if (held.length === 0) return;
     // The outer transaction may be over, if it did not wait for this one.
-    if (this.#isRolledBack) throw rolledBack(held.map(([, { name }]) => name));
+    if (this.#isRolledBack) {
+      drop(held);
+      throw rolledBack(held.map(([, { name }]) => name));
+    }
     const open = openFrom(this);
     if (open === undefined) return deliver(new Map(held.map(([, parcel, manager]) => [parcel, manager])), result);
     open.#held.push(...held);
@@ -85,6 +89,13 @@ export class Transaction {
 /** The transaction itself, or the nearest one around it that is not over. */
 function openFrom(transaction: Transaction | undefined): Transaction | undefined {
   return transaction === undefined || transaction.isOpen ? transaction : openFrom(transaction.parent);
+}
+
+function drop(held: readonly Kept[]): void {
+  for (const [, parcel] of held) {
+    if (isOwn(parcel)) parcel.drop?.();
+    else parcel.observed?.drop();
+  }
 }
 
 function refuse({ name }: Parcel): never {
@@ -134,6 +145,7 @@ export async function deliver(held: Held, result: unknown): Promise<void> {
     }),
   );
   if (errors.length === 0) return;
+  endUnsent(unsent.keys(), errors[0]);
   const sent = [...held.keys()].filter((parcel) => !unsent.has(parcel) && !failed.has(parcel));
   const facts = {
     sent: sent.map(factsOf),

@@ -2,8 +2,8 @@
  * The public surface of `onqueue/otel`: an observer for `Queue.observe` that tells OpenTelemetry of dispatches and runs.
  *
  * A dispatch is a span `send <queue>`, whose context travels in the payload; each attempt is a span `process <queue>` of its own, in
- * which the middleware and `handle()` run. Spans that nothing ends are never exported: those of a process that was killed, and of
- * jobs whose transaction was rolled back.
+ * which the middleware and `handle()` run. Each span that is begun is ended, but for those of a process that was killed: they are
+ * never exported.
  */
 import type { Span, TextMapGetter } from '@opentelemetry/api';
 import type { EndedRun, JobContext, Observer } from '../index';
@@ -68,7 +68,11 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Observer {
         span.end();
         sent?.add(1, { ...labelsOf(job, 'send'), ...(error !== undefined && { [ERROR_TYPE]: errorType(error) }) });
       };
-      return { fields, end };
+      const dropped = (): void => {
+        span.setAttribute(OUTCOME, 'dropped');
+        span.end();
+      };
+      return { fields, end, dropped };
     },
 
     around(job, call) {

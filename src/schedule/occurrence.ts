@@ -79,8 +79,9 @@ export async function sendOccurrence(
   });
   try {
     const sent = await push(encoded, schedule, at, now, destination, last);
-    // Of what another process has sent, or nobody may send, there is nothing to see.
     if (typeof sent.result === 'object' || sent.result === 'queued') encoded.observed?.end();
+    // Another process has sent it, or nobody may.
+    else encoded.observed?.drop();
     return sent;
   } catch (error) {
     encoded.observed?.end(error);

@@ -112,7 +112,7 @@ export class StoredSchedules {
     const now = await clockOf(destination, application);
     // As an occurrence, so that all that could be wrong with one is found now.
     const encoded = application.encoder.encode(job, { connection, occurrence: { schedule: name, at: now } });
-    encoded.observed?.end();
+    encoded.observed?.drop();
     const { payload } = encoded.entry;
     const text = (since: Milliseconds): string => JSON.stringify({ options, since, connection, queue, payload });
     if (Buffer.byteLength(text(now)) > MOST_BYTES)

@@ -350,7 +350,8 @@ export class FakeQueue {
       const { name } = definitionOfClass(job);
       return { name, is: ({ definition }) => definition?.name === name };
     }
-    const { connection, queue, entry } = this.#current().encoder.encode(job, {});
+    const { connection, queue, entry, observed } = this.#current().encoder.encode(job, {});
+    observed?.drop();
     const same = new ReadPush(connection, queue, entry, this.clock.now());
     const { data } = same.push.payload;
     return { name: same.shown, is: ({ push }) => isDeepStrictEqual(push.payload['data'], data) };

@@ -56,10 +56,11 @@ export async function runJob<J extends JobInstance>(job: J, options: RunJobOptio
   const batches = new BatchLog();
   const manager = managerOf(options, batches);
   const id = uuidv7();
-  const { connection, queue, entry } = manager.encoder.encode(job, {
+  const { connection, queue, entry, observed } = manager.encoder.encode(job, {
     ...(chain.length > 0 && { chain: { links: chain } }),
     ...(batch && { batch: { id, weight: 1 + chain.length } }),
   });
+  observed?.end();
   // Jobs can only be added to a batch that exists.
   if (batch)
     await manager.driver(connection).push(queue, [entry], { id, name: '', allowsFailures: false, callbacks: [] });

@@ -62,7 +62,12 @@ export class Members {
         queue: own.queue ?? queue,
         chain: links.length === 0 ? undefined : { links, connection, queue },
       });
-      this.#checkPlace(encoded.name, encoded.connection, encoded.queue);
+      try {
+        this.#checkPlace(encoded.name, encoded.connection, encoded.queue);
+      } catch (error) {
+        encoded.observed?.end(error);
+        throw error;
+      }
       // That the connection keeps batches was checked before.
       if (encoded.entry.ties?.unique !== undefined || encoded.entry.ties?.lane !== undefined)
         checkTies([encoded], () => this.#manager.driver(connection));

@@ -8,7 +8,7 @@ import type { BatchDetour, ChosenBatch } from '../../job/pending';
 import { invalidBatch } from '../../job/errors';
 import { uuidv7 } from '../../payload/uuid';
 import { batchIncomplete, batchForgotten } from '../errors';
-import { keepOf, positioned, sendBulk, bytesOf, groups } from '../send';
+import { endUnsent, keepOf, positioned, sendBulk, bytesOf, groups } from '../send';
 import { Transaction } from '../transaction';
 import { callbackOf, noteOf, Members, type PlannedBatch, type BatchPlace, type PlannedCallback } from './members';
 import { Chunks, Sending, pushPageOnce, timeOf, beginningOf, type BatchPage } from './sending';
@@ -60,10 +60,15 @@ export async function sendBatch(
         throw error;
       }
     };
-    keep(
-      { name: `the batch ${chosen.name || place.id}`, connection, queue, push, isLasting: first === undefined },
-      manager,
-    );
+    const jobs = first?.jobs ?? [];
+    const drop = (): void => jobs.forEach(({ observed }) => observed?.drop());
+    const name = `the batch ${chosen.name || place.id}`;
+    try {
+      keep({ name, connection, queue, push, isLasting: first === undefined, drop }, manager);
+    } catch (error) {
+      endUnsent(jobs, error);
+      throw error;
+    }
   }
   return { place, state: sending.state };
 }
@@ -122,6 +127,7 @@ export function linkOfBatch(manager: Application, chosen: ChosenBatch): StartBat
   if (typeof chosen.source !== 'object' || !(Symbol.iterator in chosen.source))
     throw invalidBatch(chosen.source, 'in a chain it takes a list of jobs, because they travel with the chain.');
   const jobs = Array.from(chosen.source, (member) => members.encode(member)).filter((job) => job !== undefined);
+  for (const { observed } of jobs) observed?.end();
   const plans = jobs.map(({ id, name, queue, entry, retryWithin }) => ({
     id,
     name,

@@ -9,6 +9,7 @@ import { batchEnded } from '../../connections/errors';
 import { changedBatch, newlyKept, type BatchChange } from '../../connections/kit/batch-counts';
 import {
   bytesOf,
+  endUnsent,
   push,
   sendAll,
   idAfter,
@@ -73,7 +74,12 @@ export class Sending {
     while (this.#isWithin && chunk.jobs.length === 0 && !chunk.isLast) chunk = await chunks.next();
     if (!this.#driver.capabilities.reserve) {
       const jobs = [...chunk.jobs];
-      for (let more = chunk; !more.isLast;) jobs.push(...(more = await chunks.next()).jobs);
+      try {
+        for (let more = chunk; !more.isLast;) jobs.push(...(more = await chunks.next()).jobs);
+      } catch (error) {
+        endUnsent(jobs, error);
+        throw error;
+      }
       this.#state = await runInTurn(
         this.#driver,
         beginningOf(this.#begins, this.#place.queue),
@@ -84,11 +90,12 @@ export class Sending {
     }
     const rest = await this.#begin(chunk).catch((error: unknown) => {
       chunks.close();
+      endUnsent(chunk.jobs, error);
       throw error;
     });
     if (rest === undefined) return;
+    let more: Chunk = { jobs: rest, isLast: chunk.isLast };
     try {
-      let more: Chunk = { jobs: rest, isLast: chunk.isLast };
       for (; !more.isLast; more = await chunks.next()) {
         if (more.jobs.length > 0) await this.#sendRest(more.jobs);
         // In the user's transaction nobody else sees it yet, and another call might wait for its end.
@@ -97,6 +104,7 @@ export class Sending {
       if (this.#isWithin) return await this.#sendRest(more.jobs);
       await this.#sendLast(more.jobs);
     } catch (error) {
+      endUnsent(more.jobs, error);
       return this.#giveUp(chunks, error, chunk);
     }
     await this.#close();
@@ -236,6 +244,7 @@ async function runInTurn(
   for (const job of jobs) {
     const weight = weightOf(job);
     if (batch.cancelledAt !== undefined) {
+      job.observed?.drop();
       await change({ pending: -weight, skipped: weight });
       continue;
     }
@@ -245,6 +254,9 @@ async function runInTurn(
     } catch (error) {
       const cause = { id: job.id, name: job.name, message: errorMessage(error) };
       await change({ pending: -weight, failed: 1, skipped: weight - 1, cause });
+    } finally {
+      // It has run, whether well or not.
+      job.observed?.end();
     }
   }
   return batch;
@@ -316,6 +328,7 @@ export class Chunks {
       return { jobs, isLast: false };
     } catch (error) {
       this.close();
+      endUnsent(jobs, error);
       throw error;
     } finally {
       timer?.cancel();

@@ -107,6 +107,14 @@ it('gives the transaction as its library types it', async () => {
   expect(inKnex).toEqual([{ one: 1 }]);
 });
 
+it('refuses a Drizzle database whose transactions cannot wait, and says what to do', async () => {
+  const database = { transaction: () => undefined, dialect: {}, session: {}, resultKind: 'sync' };
+  await expect(Queue.transaction(database as object, async () => 1)).rejects.toMatchObject({
+    code: 'E_UNKNOWN_DATABASE',
+    message: expect.stringContaining('Queue.transaction(() => database.transaction((tx) => { … }))') as string,
+  });
+});
+
 it.each([[{ query: () => undefined }], ['postgres://app'], [undefined]])(
   'refuses %p, naming what it takes',
   async (database) => {

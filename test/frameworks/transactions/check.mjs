@@ -1,6 +1,7 @@
 /**
  * Each line of the table "In the transactions of a library" in docs/transactions.md, as it stands there, on PostgreSQL: the
- * job is there exactly when what else the transaction wrote is.
+ * job is there exactly when what else the transaction wrote is. And `Queue.transaction(database, fn)` with each library whose
+ * transaction it opens, on PostgreSQL and SQLite.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -25,8 +26,12 @@ function lines() {
 
 await run('onqueue', ['migrate']);
 // The engine for schemas, which it would fetch, is not needed to make a client.
-await run('prisma', ['generate'], { env: { PRISMA_SCHEMA_ENGINE_BINARY: process.execPath } });
-const { libraries } = await import('./libraries.mjs');
+for (const schema of ['schema', 'sqlite'])
+  await run('prisma', ['generate', '--schema', `prisma/${schema}.prisma`], {
+    env: { PRISMA_SCHEMA_ENGINE_BINARY: process.execPath },
+  });
+await run('tsc', ['-p', '.']);
+const { libraries, onSqlite } = await import('./libraries.mjs');
 
 const opened = await libraries(url);
 const { database } = opened;
@@ -72,5 +77,66 @@ for (const { library, code } of found) {
   console.log(`${library}: committed, rolled back, refused outside`);
 }
 
+const sqlite = await onSqlite('orders.sqlite');
+const databases = {
+  'Prisma on PostgreSQL': { ...opened.ways['Prisma 7'], given: opened.ways['Prisma 7'].scope.prisma },
+  'Drizzle over pg': {
+    ...opened.ways['Drizzle (node-postgres)'],
+    given: opened.ways['Drizzle (node-postgres)'].scope.db,
+  },
+  'Drizzle over postgres.js': {
+    ...opened.ways['Drizzle (postgres-js)'],
+    given: opened.ways['Drizzle (postgres-js)'].scope.db,
+  },
+  'kysely on PostgreSQL': { ...opened.ways.kysely, given: opened.ways.kysely.scope.kysely },
+  'knex on PostgreSQL': { ...opened.ways.knex, given: opened.ways.knex.scope.knex },
+  ...sqlite.databases,
+};
+for (const [library, { given, write, count = async () => (await counted())[0] }] of Object.entries(databases)) {
+  const dispatched = (end = () => 'done') =>
+    Queue.transaction(given, async (tx) => {
+      order += 1;
+      await SendInvoice.dispatch(order, NOTE).afterCommit();
+      await write(tx, order);
+      assert.equal(await Queue.size(), 0, `${library}: sent before the commit`);
+      return end();
+    });
+  const changed = () => {
+    throw new Error('changed my mind');
+  };
+  await assert.rejects(dispatched(changed), /changed my mind/, library);
+  assert.deepEqual([await count(), await Queue.size()], [0, 0], `${library}: rolled back`);
+
+  assert.equal(await dispatched(), 'done');
+  assert.deepEqual([await count(), await Queue.size()], [1, 1], `${library}: committed`);
+  await new Worker({ stopWhenEmpty: true }).run();
+  assert.deepEqual(received.splice(0), [[order, NOTE]], library);
+  if (!(library in sqlite.databases)) await database.query('DELETE FROM orders');
+  console.log(`${library}: Queue.transaction() opened, committed and rolled back`);
+}
+
+for (const given of sqlite.synchronous)
+  await assert.rejects(
+    Queue.transaction(given, async () => assert.fail('it was called')),
+    { code: 'E_UNKNOWN_DATABASE' },
+  );
+const [synchronous] = sqlite.synchronous;
+for (const end of [() => 'done', () => assert.fail('changed my mind')]) {
+  const written = Queue.transaction(() =>
+    synchronous.transaction((tx) => {
+      order += 1;
+      void SendInvoice.dispatch(order, NOTE).afterCommit();
+      sqlite.writeAtOnce(tx, order);
+      return end();
+    }),
+  );
+  await written.catch((error) => assert.match(error.message, /changed my mind/));
+  assert.deepEqual([await sqlite.countAtOnce(), await Queue.size()], [1, 1], 'Drizzle, synchronous');
+}
+console.log(
+  'Drizzle over a library that waits for nothing: refused, and kept by Queue.transaction() around its transaction',
+);
+
 await Queue.close();
 await opened.close();
+await sqlite.close();

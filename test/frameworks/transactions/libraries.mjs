@@ -1,15 +1,22 @@
 /** The libraries of the table: what the line finds there, how each writes by itself, and what is of it but no transaction. */
 import { createRequire } from 'node:module';
+import { createClient } from '@libsql/client';
 import { EntitySchema as MikroSchema, MikroORM } from '@mikro-orm/postgresql';
+import { PrismaLibSql } from '@prisma/adapter-libsql';
 import { PrismaPg } from '@prisma/adapter-pg';
+import { drizzle as drizzleLibsql } from 'drizzle-orm/libsql';
 import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
 import { integer, pgTable } from 'drizzle-orm/pg-core';
 import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
+import { drizzle as drizzleSqlJs } from 'drizzle-orm/sql-js';
+import { integer as integerOfSqlite, sqliteTable } from 'drizzle-orm/sqlite-core';
 import knexOf from 'knex';
 import { Kysely, PostgresDialect } from 'kysely';
+import Libsql from 'libsql';
 import pg from 'pg';
 import postgres from 'postgres';
 import { Sequelize } from 'sequelize';
+import sqlJs from 'sql.js';
 import { DataSource, EntitySchema } from 'typeorm';
 
 const { PrismaClient } = createRequire(import.meta.url)('@prisma/client');
@@ -80,6 +87,45 @@ export async function libraries(url) {
         sequelize.close(),
       ]);
       await pool.end();
+    },
+  };
+}
+
+const sqliteOrders = sqliteTable('orders', { id: integerOfSqlite('id').primaryKey() });
+
+/** Libraries on files of SQLite, each with a file of its own; its own number of orders is counted. */
+export async function onSqlite(name) {
+  const { PrismaClient: PrismaOnSqlite } = createRequire(import.meta.url)('./generated/sqlite');
+  const url = (of) => `file:./${of}-${name}`;
+  const created = (of) => {
+    const handle = new Libsql(`./${of}-${name}`);
+    handle.exec('CREATE TABLE orders (id integer PRIMARY KEY)');
+    return handle;
+  };
+  const handles = ['prisma', 'drizzle'].map(created);
+  const { Database } = await sqlJs();
+  const inMemory = new Database();
+  inMemory.run('CREATE TABLE orders (id integer PRIMARY KEY)');
+  const prisma = new PrismaOnSqlite({ adapter: new PrismaLibSql({ url: url('prisma') }) });
+  const client = createClient({ url: url('drizzle') });
+  const count = (place) => async () => handles[place].prepare('SELECT count(*) AS n FROM orders').get().n;
+  return {
+    databases: {
+      'Prisma on SQLite': { given: prisma, write: (tx, id) => tx.order.create({ data: { id } }), count: count(0) },
+      'Drizzle on SQLite': {
+        given: drizzleLibsql(client),
+        write: (tx, id) => tx.insert(sqliteOrders).values({ id }),
+        count: count(1),
+      },
+    },
+    /** Of Drizzle, but its transactions end when the function returns, whatever that is. */
+    synchronous: [drizzleSqlJs(inMemory)],
+    writeAtOnce: (tx, id) => tx.insert(sqliteOrders).values({ id }).run(),
+    countAtOnce: () => inMemory.exec('SELECT count(*) FROM orders')[0].values[0][0],
+    async close() {
+      await prisma.$disconnect();
+      client.close();
+      for (const handle of handles) handle.close();
     },
   };
 }
