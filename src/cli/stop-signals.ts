@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import { type Clock, type Milliseconds, systemClock, type Timer } from '../base/clock';
 import type { Logger } from '../base/logger';
-import type { StopReason } from '../worker/stop';
+import type { ProcessEnd } from '../worker/supervisor/supervisor';
 import type { Surroundings } from './session';
 
 const SIGNAL_NUMBERS = { SIGINT: 2, SIGQUIT: 3, SIGTERM: 15 } as const;
@@ -15,8 +15,8 @@ export const STOP_SIGNALS = Object.keys(SIGNAL_NUMBERS) as StopSignal[];
 const ECHO: Milliseconds = 200;
 
 interface StopCallbacks {
-  /** `said`: the text for the log. */
-  readonly first: (signal: StopSignal, said: string) => void;
+  /** `said`: the text for the log. `why`: why the worker stops, for its last line. */
+  readonly first: (signal: StopSignal, said: string, why: string) => void;
   /** `code`: the exit code of a process that a signal ended, as shells report it: 130, 131, 143. */
   readonly again: (signal: StopSignal, code: number) => void;
 }
@@ -32,7 +32,7 @@ export function hearStopSignals(
     const now = clock.monotonic();
     if (firstAt === undefined) {
       firstAt = now;
-      first(signal, `${signal}: running jobs may finish; a second signal ends them at once.`);
+      first(signal, `${signal}: running jobs may finish; a second signal ends them at once.`, `it received ${signal}`);
     } else if (now - firstAt > ECHO && !isHurried) {
       isHurried = true;
       again(signal, 128 + SIGNAL_NUMBERS[signal]);
@@ -41,7 +41,8 @@ export function hearStopSignals(
   const stopWatching = onDeserted(() => {
     if (firstAt !== undefined) return;
     firstAt = clock.monotonic();
-    first('SIGTERM', 'npm, which started this process, has gone: running jobs may finish; a signal ends them at once.');
+    const why = 'npm, which started this process, has gone';
+    first('SIGTERM', `${why}: running jobs may finish; a signal ends them at once.`, why);
   });
   return () => {
     stopListening();
@@ -53,13 +54,13 @@ export function hearStopSignals(
 export function stopAtSignals(
   surroundings: Surroundings,
   logger: Logger,
-  stop: (signal: StopSignal) => void,
+  stop: (signal: StopSignal, why: string) => void,
   end: (code: number) => void,
 ): () => void {
   return hearStopSignals(surroundings, {
-    first(signal, said) {
+    first(signal, said, why) {
       logger.info({ signal }, said);
-      stop(signal);
+      stop(signal, why);
     },
     again(signal, code) {
       logger.warn({ signal }, `${signal} again: ending at once. Running jobs run again when their leases end.`);
@@ -141,8 +142,8 @@ export function watchForOrphaning(hear: () => void, patience: Milliseconds): () 
 }
 
 /** How the log names the reasons for a worker's end. */
-export const STOP_REASONS: Readonly<Record<StopReason | 'recycle', string>> = {
-  stopped: 'it was told to',
+export const STOP_REASONS: Readonly<Record<ProcessEnd, string>> = {
+  stopped: 'a signal, Worker.stop() or Queue.close() stopped it',
   empty: 'its queues are empty',
   once: 'it ran its one job',
   'max-jobs': 'it reached --max-jobs',
@@ -152,4 +153,5 @@ export const STOP_REASONS: Readonly<Record<StopReason | 'recycle', string>> = {
   stuck: 'all its slots were occupied by jobs that had been given up',
   uncaught: 'an error was not caught',
   recycle: 'it reached the age of --recycle',
+  changed: 'its code has changed',
 };

@@ -28,7 +28,7 @@ import { checkConnection, memoryRemark } from './named-queues';
 import { counted, formatTable } from './output';
 import { LoadedFiles } from './project-files';
 import { logFormat, type Session, type Surroundings } from './session';
-import { STOP_REASONS, stopAtSignals } from './stop-signals';
+import { STOP_REASONS, stopAtSignals, type StopSignal } from './stop-signals';
 
 /** Seconds that a process without its supervisor has left after the grace period. Then it counts as blocked, and is killed. */
 const ORPHAN_MARGIN: Seconds = 2;
@@ -47,6 +47,7 @@ export class WorkProcess {
   #worker: Worker | undefined;
   #link: SupervisorLink | undefined;
   #orphaned = false;
+  #stoppedBy: string | undefined;
   /** It stops because the store has never answered. */
   #isUnanswered = false;
 
@@ -95,7 +96,10 @@ export class WorkProcess {
     else if (this.#options.once) this.#stopUnanswered(logger, worker);
     const reason = await worker.run();
     if (fresh === undefined && !this.#isUnanswered)
-      logger.info({ reason }, `The worker stopped: ${STOP_REASONS[reason]}.`);
+      logger.info(
+        { reason },
+        `The worker stopped: ${(reason === 'stopped' && this.#stoppedBy) || STOP_REASONS[reason]}.`,
+      );
     if (reason === 'memory') this.#session.exitCode = ExitCode.memory;
     this.#endedBy(reason);
   }
@@ -170,7 +174,11 @@ export class WorkProcess {
       this.#undo.push(surroundings.onStopSignal(() => this.#stop()));
       return;
     }
-    const stopListening = stopAtSignals(surroundings, logger, () => this.#stop(), surroundings.exit);
+    const stop = (_signal: StopSignal, why: string): void => {
+      this.#stoppedBy = why;
+      this.#stop();
+    };
+    const stopListening = stopAtSignals(surroundings, logger, stop, surroundings.exit);
     this.#undo.push(stopListening);
   }
 

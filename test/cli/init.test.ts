@@ -9,6 +9,24 @@ beforeEach(() => {
 });
 afterEach(() => kit.close());
 
+it('init lists what it has written, also where no terminal is', async () => {
+  for (const file of ['onqueue.config.js', 'src']) rmSync(join(kit.project.folder, file), { recursive: true });
+  const { stdout, code } = await kit.run('init');
+
+  expect([stdout.split('\n').slice(0, 7), code]).toEqual([
+    [
+      'Wrote:',
+      '  onqueue.config.js',
+      '  src/jobs/send-welcome.js',
+      '  src/dispatch.js',
+      "  package.json: the script 'dispatch'",
+      "  package.json: the script 'worker'",
+      'Next:',
+    ],
+    0,
+  ]);
+});
+
 it('they overwrite nothing, and then write nothing else either', async () => {
   expect((await kit.run('init')).stderr).toContain('onqueue.config.js is there already, so nothing was written.');
   rmSync(join(kit.project.folder, 'onqueue.config.js'));

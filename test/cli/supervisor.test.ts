@@ -54,7 +54,7 @@ describe('work', () => {
     const code = project.read('jobs.js');
 
     project.write({ 'jobs.js': 'not yet(' });
-    await supervisor.prints('ends: it was told to');
+    await supervisor.prints('ends: its code has changed');
     project.write({ go: '' });
     await supervisor.prints('could not be loaded');
     project.write({ 'jobs.js': code.replace("'hello'", "'changed'"), 'node_modules/a/b.js': '' });

@@ -251,7 +251,7 @@ describe('work', () => {
         const { code, stderr } = await ended;
         expect(code).toBe(0);
         expect(stderr).toContain('SendMail completed');
-        expect(stderr).toContain('The worker stopped: it was told to.');
+        expect(stderr).toContain(`The worker stopped: it received ${signal}.`);
         expect(kit.exits).toEqual([]);
         expect(kit.listens).toBe(false);
       },

@@ -285,7 +285,10 @@ describe('openTelemetry()', () => {
     ['a chain of which one cannot be encoded', () => application.bus.chain([new Inner(), new Unsendable()]).dispatch()],
     ['a job for a transaction that is none', () => application.bus.dispatch(new Inner()).using({})],
     ['a bulk that its store refuses', () => application.bus.bulk([new Inner(), new Inner()])],
-    ['a batch that its store refuses', () => application.bus.batch(Array(2000).fill(new Inner())).dispatch()],
+    [
+      'a batch that its store refuses',
+      () => application.bus.batch(Array.from({ length: 2000 }, () => new Inner())).dispatch(),
+    ],
     [
       'a transaction whose jobs its store refuses',
       () => Transaction.run(() => application.bus.dispatch(new Inner()).afterCommit()),
@@ -294,7 +297,7 @@ describe('openTelemetry()', () => {
     observe();
     const driver = application.manager.driver();
     if (_.endsWith('refuses')) jest.spyOn(driver, 'push').mockRejectedValue(new Error('full'));
-    await expect(dispatched()).rejects.toThrow();
+    await expect(dispatched()).rejects.toBeInstanceOf(Error);
 
     expect(tree()).toContainEqual(expect.stringMatching(/^send default Inner \w+/));
   });

@@ -15,6 +15,7 @@ export const REASONS = {
   stuck: 'stuck',
   uncaught: 'uncaught',
   recycle: 'old',
+  changed: 'its code has changed',
 };
 
 export class SupervisedWorld {

@@ -28,7 +28,7 @@ export const init = defineCommand({
     if (configured !== undefined) throw fileExists(relative(root, configured));
     const [job, program] = ['SendWelcome', fileIn('src', 'dispatch', language)];
     const file = fileIn('src/jobs', job, language);
-    write(root, {
+    const files = write(root, {
       [`onqueue.config.${language.ending}`]: configText(job, file, language),
       [file]: jobText(job, language),
       [program]: programText(job, file, language),
@@ -47,9 +47,16 @@ export const init = defineCommand({
       if (name in own) call.output.note(`package.json has a script '${name}' already, which stays as it is.`);
     const missing = ['typescript', '@types/node', '@swc/core'].filter((name) => language.isTyped && !project.has(name));
     const install = missing.length === 0 ? [] : [`  npm install --save-dev ${missing.join(' ')}`];
+    const added = Object.keys(scripts).filter((name) => !(name in own));
+    const wrote = [...files, ...added.map((name) => `package.json: the script '${name}'`)];
     call.output.result(
-      { language: language.isTyped ? 'typescript' : 'javascript', file },
-      ['Wrote the files. Next:', ...install, '  npm run dispatch', '  npm run worker'].join('\n'),
+      { language: language.isTyped ? 'typescript' : 'javascript', file, files, scripts: added },
+      'Wrote:',
+      ...wrote.map(indented),
+      'Next:',
+      ...install,
+      '  npm run dispatch',
+      '  npm run worker',
     );
   },
 });
@@ -107,12 +114,15 @@ function checkName(name: string): void {
   throw invalidOption('make:job', name, /^[A-Z]/.test(meant) ? `${remedy}, such as ${meant}.` : `${remedy}.`);
 }
 
-/** All or none. @throws E_FILE_EXISTS */
-function write(root: string, files: Readonly<Record<string, string>>): void {
+const indented = (line: string): string => `  ${line}`;
+
+/** All or none. Returns their names. @throws E_FILE_EXISTS */
+function write(root: string, files: Readonly<Record<string, string>>): readonly string[] {
   for (const file of Object.keys(files)) if (existsSync(join(root, file))) throw fileExists(file);
   for (const [file, content] of Object.entries(files)) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     // Another process may have written it since.
     writeFileSync(join(root, file), content, { flag: 'wx' });
   }
+  return Object.keys(files);
 }

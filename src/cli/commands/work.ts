@@ -113,7 +113,11 @@ async function supervise(session: Session, connection: string | undefined, flags
   // Opens the port before any process starts, so that a port in use is reported at once.
   const server = healthPort === undefined ? undefined : await serveHealth(flags, supervisor);
   if (server !== undefined) logger.info({}, `Health is served at ${server.address}/health.`);
-  const stop = (signal: StopSignal): void => supervisor.stop(signal);
+  let reason = STOP_REASONS.stopped;
+  const stop = (signal: StopSignal, why: string): void => {
+    reason = why;
+    supervisor.stop(signal);
+  };
   const stopListening = stopAtSignals(surroundings, logger, stop, (code) => {
     session.exitCode = code;
     supervisor.hasten(code);
@@ -127,7 +131,7 @@ async function supervise(session: Session, connection: string | undefined, flags
     const code = await supervisor.run();
     // A second signal has already set the code.
     session.exitCode ||= code;
-    if (supervisor.isStopping) logger.info({ code: session.exitCode }, `The worker stopped: ${STOP_REASONS.stopped}.`);
+    if (supervisor.isStopping) logger.info({ code: session.exitCode }, `The worker stopped: ${reason}.`);
   } finally {
     stopListening();
     watched?.close();

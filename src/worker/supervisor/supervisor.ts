@@ -17,6 +17,9 @@ const TOO_SOON: Milliseconds = 1000;
 /** A process that ends for one of these reasons is replaced. */
 const REPLACED: ReadonlySet<StopReason> = new Set(['memory', 'restart', 'stuck', 'uncaught', 'stopped'] as const);
 
+/** Why a process ends: also what only its supervisor knows. */
+export type ProcessEnd = StopReason | 'recycle' | 'changed';
+
 /** Added to the log line about its memory in that case. */
 const TOO_LITTLE = 'It has worked for less than a second: the limit is too low for it.';
 
@@ -47,7 +50,7 @@ export interface SupervisorSettings {
   readonly random?: Random | undefined;
   readonly logger: Logger;
   /** The name of each reason in the log. */
-  readonly reasons: Readonly<Record<StopReason | 'recycle', string>>;
+  readonly reasons: Readonly<Record<ProcessEnd, string>>;
   readonly start: (order: ProcessOrder) => Child;
 }
 
@@ -64,6 +67,8 @@ export class Supervisor {
   #crashed = false;
   /** Those that no process was told of yet. */
   readonly #deaths: SeenDeath[] = [];
+  /** Those that `replace()` ended. */
+  readonly #outdated = new WeakSet<SupervisedProcess>();
   #stopping = false;
   #hurried = false;
   #resolve: (code: number) => void = () => undefined;
@@ -101,8 +106,10 @@ export class Supervisor {
   replace(): void {
     if (this.#stopping) return;
     for (const place of this.#places) {
-      if (place.current !== undefined) place.current.stop('SIGTERM', this.#settings.patience);
-      else if (!place.isDone && place.starts > 0) {
+      if (place.current !== undefined) {
+        this.#outdated.add(place.current);
+        place.current.stop('SIGTERM', this.#settings.patience);
+      } else if (!place.isDone && place.starts > 0) {
         place.timer?.cancel();
         this.#start(place);
       }
@@ -204,7 +211,7 @@ export class Supervisor {
     if (place.leaving !== undefined && !process.isOver) return;
     place.current = undefined;
     if (!process.isOver) place.leaving = process;
-    const cause = reason === 'max-time' ? 'recycle' : reason;
+    const cause = reason === 'max-time' ? 'recycle' : this.#outdated.has(process) ? 'changed' : reason;
     const pause = this.#pauseBefore(place, process, reason);
     const { logger, reasons } = this.#settings;
     const facts = { ...process.facts, reason: cause };
