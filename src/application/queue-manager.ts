@@ -253,9 +253,9 @@ export class QueueManager implements Application {
   }
 
   /** Like `operationsOf`, but never undefined. @throws E_NO_RECORDS */
-  neededOperationsOf(connection: Connection): OperationsConnection {
+  neededOperationsOf(connection: Connection, job?: string): OperationsConnection {
     const found = this.operationsOf(connection);
-    if (found === undefined) throw noRecords(this.configuration.operations ?? connection.name);
+    if (found === undefined) throw noRecords(this.configuration.operations ?? connection.name, job);
     return found;
   }
 

@@ -111,8 +111,8 @@ export interface Application {
   };
   /** The connection that keeps the records of this one. Undefined if none does. */
   operationsOf(connection: Connection): OperationsConnection | undefined;
-  /** Like `operationsOf`, but never undefined. @throws E_NO_RECORDS */
-  neededOperationsOf(connection: Connection): OperationsConnection;
+  /** Like `operationsOf`, but never undefined. @param job the class of the job that needs it @throws E_NO_RECORDS */
+  neededOperationsOf(connection: Connection, job?: string): OperationsConnection;
   /** Makes the end of the application end the given object too. Returns the function that undoes this. @throws E_MANAGER_CLOSED */
   track(closable: { close(): Promise<void> }): () => void;
   /** The open connections. */

@@ -86,18 +86,18 @@ const KEPT: { readonly [C in Capability]?: string } = {
   lanes: 'lanes',
 };
 
-/** A connection was asked for something that its driver cannot do. */
+/** A connection was asked for something that its driver cannot do. `job`: the class of the job that needs it. */
 export class CapabilityError extends errorClass(
   'E_CAPABILITY',
-  (connection: string, driver: string, capability: Capability) => {
+  (connection: string, driver: string, capability: Capability, job?: string) => {
     const drivers = driversWith(capability).filter((able) => able !== driver);
     const kept = KEPT[capability];
     return {
       message: kept
-        ? `The connection '${connection}' (${driver}) keeps no ${kept}; put this one on a connection of a driver that does: ${drivers.join(', ')}.`
+        ? `The connection '${connection}' (${driver}) keeps no ${kept}; put ${job ?? 'this one'} on a connection of a driver that does: ${drivers.join(', ')}.`
         : `Connection '${connection}' cannot ${CAPABILITY_MEANING[capability]}: the driver '${driver}' lacks the capability ` +
           `'${capability}'. Drivers that have it: ${drivers.join(', ')}.`,
-      facts: { connection, driver, capability, drivers },
+      facts: { connection, driver, capability, drivers, ...(job !== undefined && { job }) },
     };
   },
 ) {}

@@ -94,7 +94,7 @@ export class JobEncoder {
     const instance = chosenOf(job);
     const routed = application.routes.of(definition.target);
     const route = resolveRoute({ dispatch, instance, definition, routed, from }, application);
-    if (keptResult(definition) !== undefined) this.#checkResults(route.connection);
+    if (keptResult(definition) !== undefined) this.#checkResults(route.connection, name);
     const id = occurrence?.id ?? uuidv7();
     const chosen = resolveChosen(job, definition);
     const own = from === undefined ? tiesOf(job, definition, route.queue) : undefined;
@@ -144,9 +144,9 @@ export class JobEncoder {
   }
 
   /** @throws E_NO_RECORDS no connection can keep the results of this connection's jobs */
-  #checkResults(connection: string): void {
+  #checkResults(connection: string, job: string): void {
     const driver = this.#application.driver(connection);
-    if (driver.capabilities.reserve) this.#application.neededOperationsOf(driver);
+    if (driver.capabilities.reserve) this.#application.neededOperationsOf(driver, job);
   }
 
   #chained(first: EncodedJob, chosen: ChosenChain): EncodedJob {

@@ -163,12 +163,12 @@ export function checkTies(jobs: readonly EncodedJob[], targetOf: () => Target): 
 function checkTiesFor(target: Target, jobs: readonly EncodedJob[]): void {
   // A connection that keeps no jobs has none that could hold a key.
   if (target.capabilities?.reserve !== true) return;
-  for (const { connection, entry } of jobs) {
+  for (const { name, connection, entry } of jobs) {
     const { lane, ...others } = entry.ties ?? {};
     const isTied = Object.values(others).some((tie) => tie !== undefined);
     const lacking =
       isTied && target.keys === undefined ? 'keys' : lane && target.lanes === undefined ? 'lanes' : undefined;
-    if (lacking !== undefined) throw new CapabilityError(connection, target.driver ?? '', lacking);
+    if (lacking !== undefined) throw new CapabilityError(connection, target.driver ?? '', lacking, name);
   }
 }
 

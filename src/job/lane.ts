@@ -37,6 +37,6 @@ export const lane: Kind<Laned | undefined> = (value, place) => {
   if (typeof by !== 'function' || typeof ordered !== 'boolean') throw place.refuse(value, REMEDY);
   if (!Number.isSafeInteger(running) || (running as number) < 1 || (running as number) > MOST)
     throw place.refuse(value, RUNNING_REMEDY);
-  if (ordered && running !== 1) throw place.refuse(value, 'ordered needs running: 1');
+  if (ordered && running !== 1) throw place.refuse(value, '`ordered` needs running: 1');
   return { by: by as Laned['by'], running: running as number, ordered };
 };

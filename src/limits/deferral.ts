@@ -74,8 +74,8 @@ export function limitedJob(layer: string, context: JobContext): LimitedJob {
 }
 
 /** The connection that keeps the limits of the job. @throws E_NO_RECORDS */
-export function keeperOf({ application, connectionName }: LimitedJob): OperationsConnection {
-  return application.neededOperationsOf(application.driver(connectionName));
+export function keeperOf({ application, connectionName, name }: LimitedJob): OperationsConnection {
+  return application.neededOperationsOf(application.driver(connectionName), name);
 }
 
 /** The kind of the records of limits. */

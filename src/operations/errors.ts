@@ -2,12 +2,12 @@
 import { defineError, errorClass } from '../base/onqueue-error';
 import { valueText } from '../base/text';
 
-/** Neither the connection nor the one configured for its records keeps records. */
-export const noRecords = defineError('E_NO_RECORDS', (connection: string) => ({
+/** Neither the connection nor the one configured for its records keeps records. `job`: the class of the job that needs them. */
+export const noRecords = defineError('E_NO_RECORDS', (connection: string, job?: string) => ({
   message:
-    `Connection '${connection}' keeps no records. Name one that does, with driver \`redis\` or \`database\`, as ` +
+    `Connection '${connection}' keeps no records${job === undefined ? '' : `, which ${job} needs`}. Name one that does, with driver \`redis\` or \`database\`, as ` +
     '`operations` in the configuration.',
-  facts: { connection },
+  facts: { connection, ...(job !== undefined && { job }) },
 }));
 
 /** `remedy`: a sentence. `what`: what is listed. */

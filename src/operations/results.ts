@@ -36,7 +36,7 @@ export async function keepEnd(application: Application, job: JobContext, end: Jo
   const store = application.operationsOf(own);
   // Nobody expects results from a connection that keeps no jobs; whoever asks is told.
   if (store === undefined && !own.capabilities.reserve) return;
-  if (store === undefined) return application.report(noRecords(connection), { job, during });
+  if (store === undefined) return application.report(noRecords(connection, name), { job, during });
   const { records } = store;
   const put = (value: string): Promise<void> => {
     const record = { kind: RESULTS, id, value };

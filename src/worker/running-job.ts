@@ -270,7 +270,7 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
     const settings = { job: this, registry, clock, steps: said.steps, seals: this.#seals(application) };
     if (this.isAtOnce) return new Checkpoints(settings);
     const driver = application.driver(this.connectionName);
-    const { records } = application.neededOperationsOf(driver);
+    const { records } = application.neededOperationsOf(driver, name);
     const lost = (): Error => new LeaseLostError(name, id);
     const checkOpen = async (): Promise<void> => {
       await this.lease?.confirm();

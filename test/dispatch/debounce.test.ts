@@ -188,7 +188,7 @@ describe('a debounced job', () => {
 
   it('is refused together with everything sent with it if the store keeps no keys', async () => {
     const message = expect.stringMatching(
-      /^The connection 'mail' \(sqs\) keeps no unique or debounced jobs; put this one on a connection of a driver that does: /,
+      /^The connection 'mail' \(sqs\) keeps no unique or debounced jobs; put Sync on a connection of a driver that does: /,
     ) as string;
     const refusal = { code: 'E_CAPABILITY', message };
     const { bus, manager } = application;

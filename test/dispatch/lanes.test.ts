@@ -166,7 +166,7 @@ describe('a job with a lane', () => {
   it('is refused before it is sent by a connection that keeps no lanes, by name', async () => {
     const refused = application.bus.dispatch(new Sync('a')).onConnection('mail');
     await expect(refused).rejects.toThrow(
-      "The connection 'mail' (sqs) keeps no lanes; put this one on a connection of a driver that does: redis, database, memory.",
+      "The connection 'mail' (sqs) keeps no lanes; put Sync on a connection of a driver that does: redis, database, memory.",
     );
     const link = application.bus.chain([new Plain(), new Sync('a').onConnection('mail')]).dispatch();
     await expect(link).rejects.toMatchObject({ code: 'E_CAPABILITY' });
@@ -210,7 +210,7 @@ describe('mistakes with lanes', () => {
     [{ by: Number }, 'needs running: how many jobs of one lane'],
     [{ by: Number, running: 0 }, 'needs running: how many jobs of one lane'],
     [{ by: Number, running: 1.5 }, 'needs running: how many jobs of one lane'],
-    [{ by: Number, running: 3, ordered: true }, 'rdered needs running: 1'],
+    [{ by: Number, running: 3, ordered: true }, '`ordered` needs running: 1'],
   ])('%j is refused', (lane, words) => {
     expect(declare(lane)).toThrow(
       expect.objectContaining({

@@ -190,7 +190,7 @@ describe('a unique job', () => {
   it('is refused together with everything sent with it if the store keeps no keys', async () => {
     const refusal = {
       code: 'E_CAPABILITY',
-      message: /The connection 'mail' \(sqs\) keeps no unique or debounced jobs; put this one on/,
+      message: /The connection 'mail' \(sqs\) keeps no unique or debounced jobs; put Reindex on a connection/,
     };
     const match = { code: refusal.code, message: expect.stringMatching(refusal.message) as string };
     const { bus, manager } = application;

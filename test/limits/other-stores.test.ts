@@ -104,6 +104,6 @@ it.each([
   expect(ran).toBe(0);
   expect(errors[0]).toMatchObject({
     code: 'E_NO_RECORDS',
-    message: expect.stringMatching(/^Connection 'main' keeps no records\. Name one that does/),
+    message: expect.stringMatching(/^Connection 'main' keeps no records, which Limited needs\. Name one that does/),
   });
 });
