@@ -56,7 +56,11 @@ end
 
 local any_marked = call('EXISTS', cancelled) == 1
 local any_tied = has_lanes or call('EXISTS', unique, batches) > 0 or most >= 0
-local running = (any_marked or any_tied) and first_of('ZRANGE', reserved, math.huge) or {}
+local members = {}
+local kept_back = held_count > 0 and those_of(held_of(held, ready, members)) or {}
+-- Held jobs go before all others, whose places they would take.
+local is_last_held = #kept_back == held_count
+local running = is_last_held and (any_marked or any_tied) and first_of('ZRANGE', reserved, math.huge) or {}
 if any_marked then ask_to_remove(cancelled) end
 local function unmark_running()
   for _, text in ipairs(any_marked and running or {}) do unmark(cancelled, reasons, id_of(text) or '') end
@@ -69,12 +73,10 @@ if not any_tied then
 end
 
 call('HDEL', unique, nobody())
-local members, removed = {}, {}
-local kept_back = held_count > 0 and those_of(held_of(held, ready, members)) or {}
+local removed = {}
 for i, text in ipairs(kept_back) do removed[i] = members[text] end
-local later, waiting = first_of('ZRANGE', delayed, math.huge), first_of('LRANGE', ready, ready_count)
--- Held jobs go before all others, whose places they would take.
-if #kept_back < held_count then later, waiting, running = {}, {}, {} end
+local later = is_last_held and first_of('ZRANGE', delayed, math.huge) or {}
+local waiting = is_last_held and first_of('LRANGE', ready, ready_count) or {}
 local gone, left = {}, nil
 for _, texts in ipairs({ kept_back, waiting, later, running }) do
   for _, text in ipairs(texts) do gone[#gone + 1] = text end
@@ -86,7 +88,7 @@ carry_out(steps_without(batches, cancelled_batches, gone, clock()), function()
   if #later > 0 then call('ZREM', delayed, unpack(later)) end
   if #waiting > 0 then call('LPOP', ready, #waiting) end
 end)
-leave_all(unique, gone)
+if call('EXISTS', unique) == 1 then leave_all(unique, gone) end
 if has_lanes then
   for _, texts in ipairs({ waiting, running }) do
     for _, text in ipairs(texts) do left = note_left(left, (lane_in(text))) end
