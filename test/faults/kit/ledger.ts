@@ -8,6 +8,7 @@ import type { Milliseconds } from '../../../src/base/clock';
 
 /** `completed`, `released`, `failed`, `cancelled` and `lost` are written once the store has confirmed or refused the outcome. */
 export type Event =
+  | 'sent'
   | 'started'
   | 'done'
   | 'completed'

@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from '@swc/core';
+import type { Milliseconds } from '../../../src/base/clock';
 import { JobBus } from '../../../src/dispatch/bus';
 import {
   builtInConnectors,
@@ -89,7 +90,8 @@ interface Hiring {
 
 /** More jobs than a queue of a test contains. */
 const ALL = 10_000_000;
-const PROGRAMS = ['worker', 'dispatcher', 'jobs', 'pen'];
+const PROGRAMS = ['worker', 'dispatcher', 'sender', 'jobs', 'pen'];
+const SENDERS = 3;
 const swc = require('../../support/swc.cjs') as object;
 
 export class Stage {
@@ -197,6 +199,31 @@ export class Stage {
     const configuration = { connections: { store: this.config } };
     const program = join(this.#project.folder, 'dispatcher.js');
     return new WorkerProcess(program, { configuration, ledger: this.ledger.file, ...orders });
+  }
+
+  /**
+   * Starts three processes that dispatch `count` jobs, a share each, while others are run. Returns a function that resolves once all
+   * are dispatched.
+   */
+  hireSenders(orders: {
+    readonly job: 'InLane' | 'Take' | 'BrisklyMetered';
+    readonly milliseconds: Milliseconds;
+    readonly count: number;
+    readonly lanes?: number;
+  }): () => Promise<void> {
+    const configuration = { connections: { store: this.config } };
+    const program = join(this.#project.folder, 'sender.js');
+    const senders = Array.from({ length: SENDERS }, () => {
+      const own = { ...orders, count: Math.ceil(orders.count / SENDERS) };
+      return new WorkerProcess(program, { configuration, ledger: this.ledger.file, ...own });
+    });
+    return async () => {
+      for (const { exited } of senders) {
+        const { code } = await exited;
+        if (code !== 0) throw new Error(`a process that dispatches jobs ended with ${code}`);
+      }
+      this.dispatched.push(...this.ledger.lines.filter(({ event }) => event === 'sent').map(({ id }) => id));
+    };
   }
 
   /** Releases jobs that stall until they are told. */
