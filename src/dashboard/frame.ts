@@ -40,7 +40,7 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
       type="search"
       name="text"
       value="${query.get('text') ?? ''}"
-      placeholder="Id or text of a job"
+      placeholder="Job id or text"
       aria-label="Search for a job"
       maxlength="300"
     /><button>Search</button>

@@ -42,6 +42,7 @@ describe('the page of a job class', () => {
     expect(text).toMatch(/Failures by error.*MailRefused: 550/s);
     expect(text).toMatch(/Last runs.*<span class="badge bad">failed<\/span> <span class="soft">attempt 3/s);
     expect(text).toMatch(/<dt>Tries<\/dt><dd>3 <span class="soft">its class/);
+    expect(text).toMatch(/<dt>Queue<\/dt><dd><code><bdi>mail</);
     expect(text).not.toContain('SyncCustomer');
   });
 

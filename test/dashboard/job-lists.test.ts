@@ -3,6 +3,7 @@ import { SendInvoice } from './kit/shop-jobs';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import { testApplication } from '../support/application';
+import { reserveFrom } from '../support/exchange';
 import { eventually } from '../support/eventually';
 import { served, type Served } from './kit/served';
 import { openWorld, type World } from './kit/world';
@@ -37,6 +38,16 @@ describe('the lists of jobs over all queues', () => {
     expect(text).toContain('<span class="badge bad"');
     expect((await panel.get('running?name=SyncCustomer')).text).toMatch(/>1 job runs</);
     expect((await panel.get('running?worker=nobody')).text).toContain('No worker reports such a job.');
+  });
+
+  it('says how many jobs are reserved though no worker reports any', async () => {
+    const app = testApplication();
+    await app.manager.connection().bulk([new Flaky(), new Flaky()]);
+    await reserveFrom(app.manager.driver(), { queues: ['flaky'], limit: 2, lease: 60 });
+    await using alone = await served(app.manager);
+    const { text } = await alone.get('running');
+    expect(text).toContain('No worker reports a running job.');
+    expect(text).toContain('>2 jobs are reserved, which no worker reports');
   });
 
   it('lists a job once that another worker has taken over from a process that died', async () => {

@@ -239,13 +239,14 @@ const BINARY = /^(?:Buffer|ArrayBuffer|(?:Big)?(?:Int|Uint|Float)\d+(?:Clamped)?
 
 const named = (type: string): Html => html` <span class="type"><bdi>${type.slice(0, 100)}</bdi></span>`;
 
+/** Exact: it is a fact of the job, and not how long ago something happened, which the script of the page would make of it. */
 function dateText(form: unknown, budget: TextBudget): Html {
   if (form === null) return html`<code class="scalar">Invalid Date</code>`;
   const text = typeof form === 'string' ? form : JSON.stringify(form);
   const date = new Date(text);
   if (Number.isNaN(date.getTime())) return html`${longText(text, budget, '"')}${named('Date')}`;
   const iso = date.toISOString();
-  return html`<time class="text" datetime="${iso}">${iso.replace('T', ' ').replace('.000Z', 'Z').replace('Z', ' UTC')}</time>${named('Date')}`;
+  return html`<time class="text" datetime="${iso}" data-clock>${iso.replace('T', ' ').replace('.000Z', 'Z').replace('Z', ' UTC')}</time>${named('Date')}`;
 }
 
 function patternText(form: object, budget: TextBudget): Html | undefined {

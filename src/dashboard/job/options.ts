@@ -75,9 +75,15 @@ export function classFacts({ options }: JobDefinition): readonly Fact[] {
     ([option, value]) => value !== undefined && option !== 'keepResult' && !Object.hasOwn(OPTIONS, option),
   );
   return others.map(([option, value]) => [
-    option,
+    labelOf(option),
     html`<code><bdi>${typeof value === 'string' ? value : valueText(value)}</bdi></code> <span class="soft">its class</span>`,
   ]);
+}
+
+/** `uniqueFor` → `Unique for` */
+function labelOf(option: string): string {
+  const words = option.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words[0]!.toUpperCase() + words.slice(1);
 }
 
 const BY_WORKER: readonly string[] = ['tries', 'backoff', 'timeout'];

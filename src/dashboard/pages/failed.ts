@@ -76,7 +76,7 @@ function choiceForm(choice: FailedChoice): Html {
   const values = isUsual ? AGES : [...AGES, [olderThan, `more than ${olderThan} ago`] as const];
   // Without a field in the form.
   const others = choiceText({ connection, group, batch });
-  const fields = { name: 'Job', queue: 'Queue', error: 'Error has', olderThan: { label: 'Failed', values } };
+  const fields = { name: 'Job', queue: 'Queue', error: 'Error contains', olderThan: { label: 'Failed', values } };
   return html`${filterForm('failed', choice, fields)}${others !== '' && html`<p class="soft">${others}</p>`}`;
 }
 
@@ -165,7 +165,7 @@ export function choiceText({ connection, queue, name, error, group, batch, older
     queue && `of the queue ${queue}`,
     connection && `of the connection ${connection}`,
     batch && `of the batch ${batch}`,
-    group && `that failed by “${group}”`,
+    group && `that failed with “${group}”`,
     error && `with “${error}” in their error`,
     olderThan && `that failed more than ${olderThan} ago`,
   ];

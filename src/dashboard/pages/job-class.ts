@@ -185,7 +185,8 @@ function runsOf(
   context: PageContext,
 ): Html {
   const more = pageLinks(undefined, next && address('runs', query), 'More runs');
-  if (runs.length === 0) return html`<h2>Last runs</h2><p class="empty">None is kept.</p>${unkeptNote(context)}${more}`;
+  if (runs.length === 0)
+    return html`<h2>Last runs</h2><p class="empty">No run of this class is kept.</p>${unkeptNote(context)}${more}`;
   return html`${runTable(html`Last runs`, runs.slice(0, LAST), context)}${unkeptNote(context)}${more}`;
 }
 

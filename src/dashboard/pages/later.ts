@@ -45,7 +45,7 @@ const later =
       title: which === 'retrying' ? 'Jobs that are tried again' : 'Scheduled jobs',
       parts: {
         tabs: jobTabs(which),
-        choice: filterForm(which, choice, { name: 'Job', queue: 'Queue', text: 'Data have' }),
+        choice: filterForm(which, choice, { name: 'Job', queue: 'Queue', text: 'Data contains' }),
         jobs: html`${troublesOf(seen)}${jobTable(which, shown, found.length, errors, context)}${
           total > jobs.length &&
           html`<p class="soft">Searched ${numberText(jobs.length)} of ${counted(total, 'delayed job')}, the next ones of each queue. The page of <a href="${address('all-queues')}">each queue</a> lists all.</p>`

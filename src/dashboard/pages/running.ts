@@ -88,11 +88,11 @@ function runningTable(
 ): Html {
   const rest = html`${troublesOf(seen)}${
     unnamed > 0 &&
-    html`<p class="soft">${counted(unnamed, 'more job is', 'more jobs are')} reserved, which no worker reports: their workers have just taken them, have died, or keep no records.
+    html`<p class="soft">${rows.length === 0 ? counted(unnamed, 'job is', 'jobs are') : counted(unnamed, 'more job is', 'more jobs are')} reserved, which no worker reports: their workers have just taken them, have died, or keep no records.
 <a href="${address('')}">The queues</a> list them as running.</p>`
   }`;
   if (rows.length === 0)
-    return html`<p class="empty">${isChosen || unnamed > 0 ? 'No worker reports such a job.' : 'No job is running.'}</p>${rest}`;
+    return html`<p class="empty">${isChosen ? 'No worker reports such a job.' : unnamed > 0 ? 'No worker reports a running job.' : 'No job is running.'}</p>${rest}`;
   const { buttons, heading, box } = ticks('running', context);
   const row = (job: RunningRow): Html => {
     const { id, name, queue, connection, attempt, worker, progress } = job;

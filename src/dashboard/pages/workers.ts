@@ -57,7 +57,7 @@ function workerRow(worker: RunningWorker): Html {
   return html`<tr data-key="${id}">
     <th scope="row"><bdi>${name}</bdi> <span class="soft">${String(pid)}</span><br><span class="soft">${!name.startsWith(host) && html`<bdi>${host}</bdi>, `}${connection}, Onqueue ${version}</span></th>
     <td>${stateOf(worker)}${waiting && html`<br><span class="warn">${jobLink({ ...waiting, connection })} waits to run alone</span>`}</td>
-    <td><ul class="names">${names}${rest > 0 && html`<li class="soft">and ${counted(rest, 'more queue')}</li>`}</ul></td>
+    <td><ul class="names row">${names}${rest > 0 && html`<li class="soft">and ${counted(rest, 'more queue')}</li>`}</ul></td>
     <td class="busy"><meter min="0" max="${concurrency}" value="${busy}" aria-label="busy">${busy}</meter> <a href="${address('running', { worker: `${name}:${pid}` })}">${busy} of ${concurrency}</a></td>
     <td class="number">${numberText(outcomes.completed)}</td>
     <td class="number">${numberText(outcomes.failed)}</td>

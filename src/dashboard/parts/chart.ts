@@ -44,7 +44,9 @@ export function chartFigure(chart: Chart): Html {
   const known = series.flatMap(({ values }) => values).some((value) => value !== undefined && value > 0);
   if (!known)
     return html`<div class="chart"><p class="title">${title}</p><p class="empty">Nothing in this period.</p></div>`;
-  const ticks = ticksUpTo(Math.max(...at.map((_, place) => heightAt(chart, place))), chart.isWhole);
+  // Half a job never fails.
+  const isWhole = chart.isWhole ?? series.every(({ values }) => values.every((value) => Number.isInteger(value ?? 0)));
+  const ticks = ticksUpTo(Math.max(...at.map((_, place) => heightAt(chart, place))), isWhole);
   const top = ticks.at(-1)!;
   const width = at.length * WIDTH;
   const y = (value: number): string => (HEIGHT - (value / top) * HEIGHT).toFixed(1);

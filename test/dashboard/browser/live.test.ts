@@ -16,6 +16,14 @@ class Render extends Job {
   handle(): void {}
 }
 
+@Job()
+class Bills extends Job {
+  constructor(readonly due: Date) {
+    super();
+  }
+  handle(): void {}
+}
+
 let browser: Browser;
 beforeAll(async () => {
   browser = await startBrowser();
@@ -119,6 +127,17 @@ describe('a page of the dashboard', () => {
     await page.locator('#updated', { hasText: /^Updated [1-9] s ago$/ }).waitFor();
     expect(await page.locator('#updated').getAttribute('class')).toBe('soft');
     expect(problems()).toEqual([]);
+    await close();
+  });
+
+  it('leaves a date in the data of a job as it is', async () => {
+    const { main, panel } = await given();
+    await using _ = panel;
+    const id = await main.later('1h', new Bills(new Date(Date.UTC(2027, 3, 1))), 'films');
+    const { page, close } = await browser.open(`${panel.address}job?queue=films&id=${id}`);
+
+    await page.locator('#updated', { hasText: /^Updated [1-9] s ago$/ }).waitFor();
+    expect(await page.locator('.tree time').textContent()).toBe('2027-04-01 00:00:00 UTC');
     await close();
   });
 

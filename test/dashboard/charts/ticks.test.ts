@@ -1,4 +1,4 @@
-import { ticksUpTo } from '../../../src/dashboard/parts/chart';
+import { chartFigure, ticksUpTo } from '../../../src/dashboard/parts/chart';
 import * as fc from '../../support/properties';
 
 describe('the ticks of an axis', () => {
@@ -27,6 +27,23 @@ describe('the ticks of an axis', () => {
       }),
     );
     expect(ticksUpTo(9, true)).toEqual([0, 5, 10]);
+  });
+
+  it.each([
+    [
+      [3, 9],
+      ['0', '5', '10'],
+    ],
+    [
+      [3, 8.5],
+      ['0', '2.5', '5', '7.5', '10'],
+    ],
+  ])('of a chart of %j have fractions only if its values have some', (values, ticks) => {
+    const at = values.map((_, place) => new Date(place * 60_000));
+    const series = [{ label: 'failed', tone: 'bad' as const, values }];
+    const figure = chartFigure({ id: 'c', title: 'Failed', at, series, kind: 'bars', text: String }).text;
+    const [, axis = ''] = /<div class="scale"[^>]*>(.*?)<\/div>/s.exec(figure) ?? [];
+    expect(axis.match(/[\d.]+(?=<)/g)?.toSorted((a, b) => Number(a) - Number(b))).toEqual(ticks);
   });
 
   it.each([
