@@ -2,7 +2,7 @@
  * Checks rules of this project that no other tool knows. A rule that is broken explains itself.
  */
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -125,6 +125,38 @@ for (const lock of listed.stdout.split('\0').filter(isLock)) {
     if (resolved !== undefined && /^\w+:\/\//.test(resolved))
       problems.push(`${lock}: ${path} has an address: the registry of packages is a setting of the machine`);
   }
+}
+
+// Nobody builds the site in each change, since that takes minutes of installing. What has broken it, or would, is looked for here.
+const configOfSite = readFileSync(join(root, 'site/.vitepress/config.mjs'), 'utf8')
+  .replace("import { defineConfig } from 'vitepress';", 'const defineConfig = (config) => config;')
+  .replaceAll('import.meta.url', JSON.stringify(new URL('../site/.vitepress/config.mjs', import.meta.url).href));
+try {
+  const { default: site } = await import(`data:text/javascript,${encodeURIComponent(configOfSite)}`);
+  const { search, nav, sidebar } = site.themeConfig;
+  // Of markdown-it, VitePress passes to it what can be called at once.
+  if (search.options._render('text', { relativePath: 'index.md' }, { render: (text) => text }) !== 'text')
+    problems.push('site/.vitepress/config.mjs: the search gets no text of a page');
+  for (const { link } of [...nav, ...sidebar.flatMap(({ items }) => items)])
+    if (!existsSync(join(root, 'docs', `${link}.md`)))
+      problems.push(`site/.vitepress/config.mjs: the navigation leads to ${link}, which is no page`);
+} catch (error) {
+  problems.push(`site/.vitepress/config.mjs cannot be read: ${error.message}`);
+}
+for (const path of listed.stdout
+  .split('\0')
+  .filter((path) => /^docs\/.*\.md$/.test(path) && existsSync(join(root, path)))) {
+  const blank = (text) => text.replaceAll(/[^\n]/g, ' ');
+  const text = readFileSync(join(root, path), 'utf8')
+    .replaceAll(/^( *)(`{3,})[^]*?^\1\2$/gm, blank)
+    .replaceAll(/(`+)[^]*?\1/g, blank);
+  text.split('\n').forEach((line, index) => {
+    const [found] = /\{\{|<[/A-Za-z][\w-]*/.exec(line) ?? [];
+    if (found !== undefined)
+      problems.push(
+        `${path}:${index + 1}: ${JSON.stringify(found)} outside of code: the site takes it for a template of Vue`,
+      );
+  });
 }
 
 for (const problem of problems) console.error(problem);

@@ -30,7 +30,7 @@ import { listWorkers, type RunningWorker } from '../operations/worker-record';
 import { debouncedJob, invalidCancelReason, invalidJobId, invalidLimit } from './errors';
 import type { JobEncoder, EncodedJob } from './job-encoder';
 import { listLanes, QueueLane, type LaneList, type LaneListOptions } from './queue-lane';
-import { endUnsent, keepOf, targetWithin, encodeAll, sendBulk, checkTies, send, type Target } from './send';
+import { orEndUnsent, keepOf, targetWithin, encodeAll, sendBulk, checkTies, send, type Target } from './send';
 import { Transaction } from './transaction';
 import type { JobInstance } from '../job/registry';
 import { InvalidPayloadError } from '../payload/errors';
@@ -140,15 +140,8 @@ export class QueuePusher {
     const isName = typeof job === 'string';
     const encoded = isName ? this.#encoder.encodeString(job, data, route) : this.#encoder.encode(job, route);
     checkTies([encoded], this.#target);
-    let target: Target;
-    try {
-      if (this.#hold(encoded, isName ? undefined : job)) return encoded.id;
-      target = this.#target();
-    } catch (error) {
-      endUnsent([encoded], error);
-      throw error;
-    }
-    return send(target, encoded);
+    const hold = (): boolean => this.#hold(encoded, isName ? undefined : job);
+    return orEndUnsent([encoded], () => (hold() ? encoded.id : send(this.#target(), encoded)));
   }
 
   async #pushRaw(payload: string, choice: InstanceChoice, distinct: boolean): Promise<string | undefined> {

@@ -149,15 +149,20 @@ export function isOwn(parcel: Parcel): parcel is OwnPush {
   return 'push' in parcel;
 }
 
+/** What `run` throws ends these jobs, which are then not sent. */
+export function orEndUnsent<Result>(parcels: readonly Parcel[], run: () => Result): Result {
+  try {
+    return run();
+  } catch (error) {
+    endUnsent(parcels, error);
+    throw error;
+  }
+}
+
 /** @throws CapabilityError the store could not handle its unique or debounce key, or its lane; then none of the jobs is sent */
 export function checkTies(jobs: readonly EncodedJob[], targetOf: () => Target): void {
   if (jobs.every(({ entry }) => entry.ties === undefined)) return;
-  try {
-    checkTiesFor(targetOf(), jobs);
-  } catch (error) {
-    endUnsent(jobs, error);
-    throw error;
-  }
+  orEndUnsent(jobs, () => checkTiesFor(targetOf(), jobs));
 }
 
 function checkTiesFor(target: Target, jobs: readonly EncodedJob[]): void {

@@ -9,7 +9,7 @@ import { invalidBatch } from '../../job/errors';
 import { withChain, CARRIER, chainedJobOf, readCarried, type ChainLink } from '../../payload/chain';
 import { withBatch } from '../../payload/payload-text';
 import { laneOf, withTies, type BatchTie } from '../../payload/ties';
-import { positioned, checkTies, pushesItself } from '../send';
+import { orEndUnsent, positioned, checkTies, pushesItself } from '../send';
 import { batchElsewhere, pushesItselfInChain } from '../errors';
 import type { EncodedJob } from '../job-encoder';
 import type { Application } from '../../connections/application';
@@ -62,12 +62,7 @@ export class Members {
         queue: own.queue ?? queue,
         chain: links.length === 0 ? undefined : { links, connection, queue },
       });
-      try {
-        this.#checkPlace(encoded.name, encoded.connection, encoded.queue);
-      } catch (error) {
-        encoded.observed?.end(error);
-        throw error;
-      }
+      orEndUnsent([encoded], () => this.#checkPlace(encoded.name, encoded.connection, encoded.queue));
       // That the connection keeps batches was checked before.
       if (encoded.entry.ties?.unique !== undefined || encoded.entry.ties?.lane !== undefined)
         checkTies([encoded], () => this.#manager.driver(connection));

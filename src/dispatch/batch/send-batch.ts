@@ -8,7 +8,7 @@ import type { BatchDetour, ChosenBatch } from '../../job/pending';
 import { invalidBatch } from '../../job/errors';
 import { uuidv7 } from '../../payload/uuid';
 import { batchIncomplete, batchForgotten } from '../errors';
-import { endUnsent, keepOf, positioned, sendBulk, bytesOf, groups } from '../send';
+import { orEndUnsent, keepOf, positioned, sendBulk, bytesOf, groups } from '../send';
 import { Transaction } from '../transaction';
 import { callbackOf, noteOf, Members, type PlannedBatch, type BatchPlace, type PlannedCallback } from './members';
 import { Chunks, Sending, pushPageOnce, timeOf, beginningOf, type BatchPage } from './sending';
@@ -63,12 +63,7 @@ export async function sendBatch(
     const jobs = first?.jobs ?? [];
     const drop = (): void => jobs.forEach(({ observed }) => observed?.drop());
     const name = `the batch ${chosen.name || place.id}`;
-    try {
-      keep({ name, connection, queue, push, isLasting: first === undefined, drop }, manager);
-    } catch (error) {
-      endUnsent(jobs, error);
-      throw error;
-    }
+    orEndUnsent(jobs, () => keep({ name, connection, queue, push, isLasting: first === undefined, drop }, manager));
   }
   return { place, state: sending.state };
 }
