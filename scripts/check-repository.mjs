@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const listed = spawnSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
@@ -128,9 +128,10 @@ for (const lock of listed.stdout.split('\0').filter(isLock)) {
 }
 
 // Nobody builds the site in each change, since that takes minutes of installing. What has broken it, or would, is looked for here.
-const configOfSite = readFileSync(join(root, 'site/.vitepress/config.mjs'), 'utf8')
+const configFile = join(root, 'site/.vitepress/config.mjs');
+const configOfSite = readFileSync(configFile, 'utf8')
   .replace("import { defineConfig } from 'vitepress';", 'const defineConfig = (config) => config;')
-  .replaceAll('import.meta.url', JSON.stringify(new URL('../site/.vitepress/config.mjs', import.meta.url).href));
+  .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(configFile).href));
 try {
   const { default: site } = await import(`data:text/javascript,${encodeURIComponent(configOfSite)}`);
   const { search, nav, sidebar } = site.themeConfig;
