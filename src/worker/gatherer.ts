@@ -5,7 +5,7 @@
  */
 import type { Milliseconds, Timer } from '../base/clock';
 import { toError } from '../base/exception-text';
-import type { Application } from '../connections/application';
+import { inRootContext, type Application } from '../connections/application';
 import { tokensOf } from '../container/parameters';
 import { openRunScope } from '../container/opened-scope';
 import { methodArguments, runInScope, type Scope } from '../container/scope';
@@ -107,7 +107,9 @@ export class Group {
     this.isCalled = true;
     this.#timer?.cancel();
     const members = [...this.#members.values()];
-    if (members.length > 0) void this.#call(members);
+    // Middleware may have given each job the context of its tenant, and the call is for all of them.
+    const begin = (): Promise<void> => this.#call(members);
+    if (members.length > 0) void (this.#most === 1 ? begin() : inRootContext(begin, this.#application));
   }
 
   async #call(members: readonly Member[]): Promise<void> {

@@ -1,6 +1,8 @@
 /** Jobs that are handled together: one call for many, and an outcome for each. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Inject } from '../../src/container/parameters';
 import { Job } from '../../src/job/job';
+import type { MiddlewareFunction } from '../../src/job/middleware';
 import { Handles } from '../../src/job/declare';
 import { Worker } from '../../src/worker/worker';
 import { runJob } from 'onqueue/testing';
@@ -89,6 +91,40 @@ it('each job of a group has steps of its own, and its next attempt goes on after
 
   expect(done).toEqual(['prepare 0', 'prepare 1', 'prepare 2', 'send 0', 'send 2', 'send 1']);
   expect(await application.manager.connection().find(ids[1]!)).toMatchObject({ state: 'completed', attempts: 2 });
+});
+
+it('runs in the async context of none of its jobs, and each job goes on in its own', async () => {
+  const tenant = new AsyncLocalStorage<string>();
+  const seen: (string | undefined)[] = [];
+  @Job({ name: 'Tenants', together: { most: 2, wait: '1s' } })
+  class Tenants extends Job {
+    constructor(readonly tenant: string) {
+      super();
+    }
+    middleware(): MiddlewareFunction[] {
+      return [
+        (_job, next) =>
+          tenant.run(this.tenant, async () => {
+            await next();
+            seen.push(tenant.getStore());
+          }),
+      ];
+    }
+    static handleAll(jobs: readonly Tenants[]): void {
+      seen.push(`${jobs.length} of ${tenant.getStore()}`);
+    }
+  }
+  await application.manager.connection().bulk(['acme', 'globex', 'initech'].map((name) => new Tenants(name)));
+
+  const running = worker(3).run();
+  await until(application.clock, () => seen.length === 3);
+  await elapse(application.clock, 2);
+  await running;
+
+  expect(seen).toEqual(['2 of undefined', 'acme', 'globex', '1 of undefined', 'initech']);
+  seen.length = 0;
+  await runJob(new Tenants('alone'));
+  expect(seen).toEqual(['1 of alone', 'alone']);
 });
 
 it('an error fails the attempt of all that have not said otherwise', async () => {
