@@ -134,7 +134,8 @@ async function unlessAway(looking: Promise<Look>, left: Milliseconds): Promise<L
   }
 }
 
-function unanswered({ name, driver: store, address }: Connection, { id, within: deadline }: WantedResult): Error {
+function unanswered({ name, driver: store, address }: Connection, { id, within: given }: WantedResult): Error {
+  const deadline = Math.max(given, LAST_LOOK / 1000);
   const consequence = `it is not known whether the job ${id} has ended`;
   return new QueueUnavailableError({ connection: name, store, address, consequence, deadline });
 }

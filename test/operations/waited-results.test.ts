@@ -155,7 +155,10 @@ describe('a store that no longer answers', () => {
     await clock.advance('1ms');
     await until(clock, () => ended.mock.calls.length > 0);
 
-    expect(await refusal).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+    expect(await refusal).toMatchObject({
+      code: 'E_QUEUE_UNAVAILABLE',
+      message: expect.stringContaining(`did not answer in ${before + after} s`) as string,
+    });
   });
 
   it('is not blamed if only the last look was cut off', async () => {
