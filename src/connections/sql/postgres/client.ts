@@ -28,7 +28,10 @@ export interface PgPooledClient extends PgQueries {
 }
 
 export interface PgPool {
-  connect(): Promise<PgPooledClient>;
+  /** Calls back at once when it has a client. A pool of the user's own may only return a promise. */
+  connect(
+    callback: (error: Error | undefined, client?: PgPooledClient) => void,
+  ): void | Promise<PgPooledClient | undefined>;
   end(): Promise<void>;
   on(event: 'error', listener: () => void): unknown;
   off(event: 'error', listener: () => void): unknown;
@@ -93,12 +96,23 @@ export function sqlPool(pool: PgPool, isOurs: boolean): SqlPool {
   const ignore = (): void => undefined;
   pool.on('error', ignore);
   return {
-    acquire: async () => clientOf(await inRootContext(() => pool.connect())),
+    acquire: () => inRootContext(() => acquire(pool)),
     close: async () => {
       if (isOurs) await pool.end();
       else pool.off('error', ignore);
     },
   };
+}
+
+/**
+ * The client is listened to in the call back, not in a promise's `then`: a server that is stopped ends a session in the very
+ * packet in which it began, and the pool itself listens no more.
+ */
+function acquire(pool: PgPool): Promise<SqlClient> {
+  return new Promise((resolve, reject) => {
+    const returned = pool.connect((error, client) => (client ? resolve(clientOf(client)) : reject(error!)));
+    returned?.then((client) => client && resolve(clientOf(client)), reject);
+  });
 }
 
 function clientOf(client: PgPooledClient): SqlClient {

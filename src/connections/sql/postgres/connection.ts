@@ -50,7 +50,7 @@ interface Source {
 }
 
 function sourceOf(config: DatabaseConfig, context: OpenContext): Source {
-  if (config.pool !== undefined) return sourceOfPool(config.pool as PgPool, context);
+  if (config.pool !== undefined) return sourceOfPool(config.pool as object as PgPool, context);
   const { Client, Pool } = loadPg(context.name);
   const options = {
     connectionString: withSearchPath(config),

@@ -1,9 +1,13 @@
 /** Outages of PostgreSQL, and lost answers. */
-import { Client } from 'pg';
+import { createServer, type AddressInfo } from 'node:net';
+import { Client, Pool } from 'pg';
+import { systemClock } from '../../../../src/base/clock';
+import { connectPostgres } from '../../../../src/connections/sql/postgres/connection';
+import { meantToPass } from '../../../support/meant-to-pass';
 import { postgresErrors } from '../../../../src/connections/sql/postgres/errors';
 import { FaultyProxy } from '../../../faults/kit/faulty-proxy';
 import { eventually } from '../../../support/eventually';
-import { payload, reserve } from '../open-database';
+import { payload, reserve, silent } from '../open-database';
 import { describeLostAnswers, describeOutages } from '../server/outages';
 import { PostgresWorld } from './open-postgres';
 import { waitOn } from '../../../support/exchange';
@@ -36,6 +40,42 @@ interface Exchanged {
   readonly limit?: number;
   readonly offset?: number;
 }
+
+it('a session that is ended in the packet in which it began does not end the process', async () => {
+  const begun = ['R\0\0\0\x08\0\0\0\0', 'Z\0\0\0\x05I', 'E\0\0\0\x13SFATAL\0C57P01\0\0'].join('');
+  let sessions = 0;
+  const server = createServer((socket) => {
+    socket
+      .on('error', () => undefined)
+      .once('data', () => {
+        sessions += 1;
+        socket.end(begun, 'latin1');
+      });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const url = `postgres://onqueue@127.0.0.1:${port}/app`;
+  const pools = [undefined, new Pool({ connectionString: url })] as const;
+  for (const pool of pools) {
+    const config =
+      pool === undefined ? ({ driver: 'database', url } as const) : ({ driver: 'database', pool } as const);
+    const connection = connectPostgres(config, {
+      name: 'main',
+      clock: systemClock,
+      logger: silent,
+      deadline: meantToPass(1),
+      table: 'jobs',
+    });
+    await expect(connection.push('default', [{ payload: payload('a') }])).rejects.toMatchObject({
+      code: 'E_QUEUE_UNAVAILABLE',
+    });
+    await connection.close();
+    await pool?.end();
+  }
+
+  expect(sessions).toBeGreaterThan(1);
+  await new Promise((resolve) => server.close(resolve));
+});
 
 describe('a lost answer of PostgreSQL', () => {
   it('to a call that arrives late, after its repeat, changes nothing', async () => {
