@@ -7,6 +7,7 @@ const joined = (...parts: readonly string[]): string => parts.join('');
 
 const BAD: readonly (readonly [path: string, text: string, complaint: RegExp])[] = [
   ['docs/a.md', joined('see /ho', 'me/ada/onqueue'), /docs\/a\.md:1: .*a path of one machine/],
+  ['docs/b.md', 'Write {{ name }}.', /docs\/b\.md:1: .*a template of Vue/],
   ['.npmrc', joined('registry=https://regi', 'stry.npmjs.org/'), /\.npmrc:1: .*a setting of the machine/],
   ['src/a.ts', joined('// TO', 'DO: later'), /src\/a\.ts:1: .*unfinished/],
   ['src/b.ts', joined('// @ts-', 'ignore'), /src\/b\.ts:1: .*hides every error/],
@@ -22,6 +23,10 @@ const BAD: readonly (readonly [path: string, text: string, complaint: RegExp])[]
   ],
 ];
 
+const SITE = `import { defineConfig } from 'vitepress';
+export default defineConfig({ themeConfig: { search: { options: { _render: (text) => text } }, nav: [], sidebar: [] } });
+`;
+
 describe('the repository check', () => {
   const project = new Project();
   afterAll(() => project.remove());
@@ -31,6 +36,7 @@ describe('the repository check', () => {
   beforeAll(() => {
     project.copy(join(root, 'scripts/check-repository.mjs'), 'scripts/check-repository.mjs');
     project.write('package-lock.json', '{"packages":{}}');
+    project.write('site/.vitepress/config.mjs', SITE);
     spawnSync('git', ['init', '-q'], { cwd: project.folder });
   });
 
