@@ -4,7 +4,7 @@ import type { Connection, PlacedJob, WaitingState } from '../connections/contrac
 import { CapabilityError } from '../connections/errors';
 import type { RecordStore } from '../connections/record-store';
 import { sleep, type Milliseconds } from '../base/clock';
-import type { Progress } from '../job/job-context';
+import type { ChainedJob, Progress } from '../job/job-context';
 import {
   attemptOf,
   COMPLETED,
@@ -60,7 +60,7 @@ interface Told {
 type Untold<Names extends string> = { readonly [Name in Names]?: undefined };
 
 /** Known of an existing job: everything that a list shows. */
-interface There extends Told, Untold<'completedAt'> {
+interface There extends Told, Untold<'completedAt' | 'followedBy'> {
   readonly isSure: true;
 }
 
@@ -74,6 +74,8 @@ interface CompletedJob
   readonly attempts?: number | undefined;
   /** By the worker's clock. */
   readonly completedAt?: Date | undefined;
+  /** The first 50 jobs that followed it in its chain. Undefined if none did, or this is not known any more. */
+  readonly followedBy?: readonly ChainedJob[] | undefined;
 }
 
 type Detail = Exclude<keyof ListedJob, keyof Told | 'state' | 'name' | 'queue'>;
@@ -82,7 +84,7 @@ type Detail = Exclude<keyof ListedJob, keyof Told | 'state' | 'name' | 'queue'>;
  * No job with this id waits, runs or has failed: it has ended without a record, was cleared or forgotten, or was never sent to
  * this connection.
  */
-interface UnknownJob extends Told, Untold<Detail | 'completedAt'> {
+interface UnknownJob extends Told, Untold<Detail | 'completedAt' | 'followedBy'> {
   readonly state: 'unknown';
   /** As its history says. Undefined if none is kept. */
   readonly name?: string | undefined;
@@ -153,7 +155,7 @@ export async function foundJob(
 }
 
 /** What is kept of the end of a completed job. */
-type End = Pick<CompletedJob, 'name' | 'queue' | 'attempts' | 'completedAt'>;
+type End = Pick<CompletedJob, 'name' | 'queue' | 'attempts' | 'completedAt' | 'followedBy'>;
 
 /** The job of this connection whose result is kept. */
 async function givenIn(records: RecordStore | undefined, connection: string, id: string): Promise<End | undefined> {
@@ -196,9 +198,14 @@ async function keptIn(
   return { told, completed: completed && endOf(completed), was };
 }
 
-function endOf({ name, queue, attempts }: JobHistory): End {
+function endOf({ name, queue, chain, attempts }: JobHistory): End {
   const last = attempts.at(-1);
-  return { name, queue, ...(last && { attempts: last.attempt, completedAt: new Date(last.at) }) };
+  return {
+    name,
+    queue,
+    ...(chain && { followedBy: chain }),
+    ...(last && { attempts: last.attempt, completedAt: new Date(last.at) }),
+  };
 }
 
 /** @param stands whether what a run with this fence has reported still counts; one that an earlier version ran does */

@@ -222,6 +222,28 @@ describe('the page of a waiting job', () => {
     expect(text).toContain(`<a href="job?connection=memory&amp;queue=default&amp;id=${jobs[0]!.id}"><bdi>Measure`);
   });
 
+  it('shows how far the chain of a completed job has come', async () => {
+    const { manager, clock, bus } = testApplication();
+    const id = await bus.chain([new Measure('a'), new Measure('b'), new Measure('fail'), new Measure('c')]).dispatch();
+    await using panel = await served(manager);
+    const work = async (maxJobs: number): Promise<string> => {
+      const running = new Worker({ maxJobs, tries: 1 }, manager).run();
+      await clock.advance('1m');
+      await running;
+      return pageOf(panel, id);
+    };
+
+    const { followedBy } = await (await work(1), manager.connection().find(id));
+    expect(followedBy!.map(({ name, queue }) => [name, queue])).toEqual(Array(3).fill(['Measure', 'default']));
+    expect(await pageOf(panel, id)).toMatch(
+      /this job<\/span> <span class="badge good">completed[^]*<a href="job[^]*>ready<[^]*>not yet<[^]*>not yet</,
+    );
+    await clock.advance('1m');
+    expect(await work(2)).toMatch(
+      />completed<[^]*<a href="job[^]*>completed<[^]*<a href="job[^]*>delayed<[^]*>not yet</,
+    );
+  });
+
   it('masks secrets everywhere: in data, maps, following jobs, results, errors and JSON', async () => {
     const application = testApplication();
     const { manager, clock, bus } = application;

@@ -1,6 +1,7 @@
 /** `inspect`: everything known about one job. */
 import { foldedStack } from '../../base/folded-stack';
 import type { Milliseconds } from '../../base/clock';
+import type { ChainedJob } from '../../job/job-context';
 import { oneLine, shellWord } from '../../base/text';
 import { fullness } from '../../operations/fullness';
 import { chainOf, type FoundJob } from '../../operations/found-job';
@@ -119,15 +120,14 @@ const MOST = 20;
 
 function followersText(job: FoundJob): string | undefined {
   const { links, caught } = chainOf(job);
-  const told = (link: ChainLink): string => {
-    const { name, queue, connection } = chainedJobOf(link, job.connection);
-    return `${name} (${connection === job.connection ? queue : `${connection}, ${queue}`})`;
-  };
-  const left = links.length - MOST;
-  const names = [...links.slice(0, MOST).map(told), ...(left > 0 ? [counted(left, 'more job')] : [])].join(', ');
-  return (
-    [names, ...(caught === undefined ? [] : [`if one fails: ${told(caught)}`])].filter(Boolean).join('; ') || undefined
-  );
+  const known = (link: ChainLink): ChainedJob => chainedJobOf(link, job.connection);
+  const chain = job.followedBy ?? links.map(known);
+  const told = ({ name, queue, connection }: ChainedJob): string =>
+    `${name} (${connection === job.connection ? queue : `${connection}, ${queue}`})`;
+  const left = chain.length - MOST;
+  const names = [...chain.slice(0, MOST).map(told), ...(left > 0 ? [counted(left, 'more job')] : [])].join(', ');
+  const aside = caught === undefined ? [] : [`if one fails: ${told(known(caught))}`];
+  return [names, ...aside].filter(Boolean).join('; ') || undefined;
 }
 
 const stateText = ({ state, waitsToRunAlone }: FoundJob, full: string | undefined): string =>

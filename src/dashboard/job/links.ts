@@ -37,7 +37,7 @@ export function linksOf(job: FoundJob): JobLinks {
   const { links, caught } = chainOf(job);
   const known = (link: ChainLink): ChainedJob => chainedJobOf(link, connection);
   return {
-    chain: links.map(known),
+    chain: job.followedBy ?? links.map(known),
     caught: caught && known(caught),
     cause: readCause(fields['cause']),
     batch: batch === undefined ? undefined : { id: batch, connection },
@@ -62,7 +62,7 @@ function scheduleIn(occurrence: unknown): JobLinks['schedule'] {
 const MOST = 50;
 
 /** The current state of its batch. Undefined if it has none, or nothing is known of it. */
-export async function batchOf({ batch }: JobLinks, { manager, lookout }: PageContext): Promise<Batch | undefined> {
+async function batchOf({ batch }: JobLinks, { manager, lookout }: PageContext): Promise<Batch | undefined> {
   if (batch === undefined) return undefined;
   const { id, connection } = batch;
   const subject = `batch ${JSON.stringify([connection, id])}`;
@@ -71,14 +71,31 @@ export async function batchOf({ batch }: JobLinks, { manager, lookout }: PageCon
   return readOr(read, undefined, (error) => error instanceof OnqueueError);
 }
 
-/** Undefined if it is connected with nothing. @param known the batch that it belongs to */
-export function linksPart(
-  links: JobLinks,
-  job: FoundJob,
-  known: Batch | undefined,
-  { now }: PageContext,
-): Html | undefined {
+/** How many of the jobs that followed one are looked for. */
+const LOOKED_FOR = 10;
+
+/** How far the chain of a completed job has come: the jobs that followed it, up to the first that has not completed. */
+async function followers(
+  { followedBy = [] }: FoundJob,
+  { manager, lookout }: PageContext,
+): Promise<readonly FoundJob[]> {
+  const found: FoundJob[] = [];
+  for (const { id, connection, queue } of followedBy.slice(0, LOOKED_FOR)) {
+    const find = () => manager.connection(connection).find(id, { queue });
+    const read = () => lookout.see(JSON.stringify(['follower', connection, queue, id]), find);
+    // It may be on a connection that this process does not know, or that cannot look for jobs.
+    const job = await readOr(read, undefined, (error) => error instanceof OnqueueError);
+    if (job !== undefined) found.push(job);
+    if (job?.state !== 'completed') break;
+  }
+  return found;
+}
+
+/** Undefined if it is connected with nothing. */
+export async function linksPart(links: JobLinks, job: FoundJob, context: PageContext): Promise<Html | undefined> {
   const { cause, batch, sender, schedule } = links;
+  const { now } = context;
+  const known = await batchOf(links, context);
   const shown = factList(
     [
       [
@@ -98,21 +115,19 @@ export function linksPart(
     ],
     true,
   );
-  const drawn = picture(links, job);
+  const drawn = picture(links, job, await followers(job, context));
   return shown || drawn ? html`<h2>Related jobs</h2>${shown}${drawn}` : undefined;
 }
 
-/** Its chain from this job on, and the job that a failure sends. Undefined if there is none. */
-function picture({ chain, caught }: JobLinks, { state, name }: FoundJob): Html | undefined {
+/** Its chain from this job on, and the job that a failure sends. Undefined if there is none. @param known what is known of the first that follow it */
+function picture({ chain, caught }: JobLinks, { state, name }: FoundJob, known: readonly FoundJob[]): Html | undefined {
   if (chain.length === 0 && caught === undefined) return undefined;
   const hasFailed = state === 'failed';
   const note = hasFailed ? 'once the job before it is retried and has completed' : undefined;
   const left = chain.length - MOST;
   const boxes: Box[] = [
     { job: html`<strong><bdi>${name}</bdi></strong>`, note: 'this job', state, tone: toneOf(state) },
-    ...chain
-      .slice(0, MOST)
-      .map((link, place) => ({ job: linkText(link), note: place === 0 && note, state: 'not yet' })),
+    ...chain.slice(0, MOST).map((link, place) => followerBox(link, known[place], place === 0 && note)),
     ...(left > 0 ? [{ job: html`${counted(left, 'more job')}`, state: 'not yet' }] : []),
   ];
   if (caught !== undefined)
@@ -126,10 +141,20 @@ function picture({ chain, caught }: JobLinks, { state, name }: FoundJob): Html |
   return flow('The chain, in order', boxes);
 }
 
+// Until it is sent it waits in a payload, not in a queue, so its page would know nothing about it.
+function followerBox(link: ChainedJob, known: FoundJob | undefined, note: Box['note']): Box {
+  if (known === undefined) return { job: linkText(link), note, state: 'not yet' };
+  const { state } = known;
+  return {
+    job: html`${jobLink(link)} ${placeText(link)}`,
+    state: state === 'unknown' ? 'ended' : state,
+    tone: toneOf(state),
+  };
+}
+
 const batchLink = ({ id, connection }: { readonly id: string; readonly connection: string }, name = ''): Html =>
   html`<a href="${address('batch', { connection, id })}">batch ${name === '' ? html`<bdi class="mono">${id}</bdi>` : html`<bdi>${name}</bdi>`}</a>`;
 
-/** It waits in a payload, not in a queue, so its page would know nothing about it. */
 const linkText = (link: ChainedJob): Html => html`<bdi>${link.name}</bdi> ${placeText(link, link.id)}`;
 
 const placeText = ({ queue, connection }: ChainedJob, id?: string): Html =>

@@ -4,7 +4,7 @@ import { address } from '../addresses';
 import { html } from '../html';
 import { dataPart, resultPart } from '../job/data';
 import { eventsOf, eventTable, timeline } from '../job/events';
-import { batchOf, linksOf, linksPart } from '../job/links';
+import { linksOf, linksPart } from '../job/links';
 import { optionsPart } from '../job/options';
 import { linesPart, statePart, stepsPart } from '../job/state';
 import { readStory } from '../job/story';
@@ -34,7 +34,7 @@ export const job: Page = async (context) => {
       'job-lines': linesPart(found, context),
       'job-events': hasRun ? html`${timeline(events)}${eventTable(story, events, context)}` : undefined,
       'job-result': resultPart(result),
-      'job-links': linksPart(links, found, await batchOf(links, context), context),
+      'job-links': await linksPart(links, found, context),
       'job-data': dataPart(found),
       'job-options': optionsPart(found, context),
     },

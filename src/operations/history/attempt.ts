@@ -6,6 +6,7 @@ import type { Application } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
 import type { RecordStore } from '../../connections/record-store';
 import type { Duration } from '../../job/duration';
+import type { ChainedJob } from '../../job/job-context';
 import { shownJob } from '../listed-job';
 
 /** `lost`: the store refused its outcome. `crashed`: its worker died, or froze until another one had the job. */
@@ -56,6 +57,8 @@ export interface JobHistory {
   readonly name: string;
   readonly connection: string;
   readonly queue: string;
+  /** Of a completed job: the jobs that followed it, as far as they are kept. */
+  readonly chain?: readonly ChainedJob[] | undefined;
   /** How many crashes and timeouts it already contains, by the counters of the job. */
   readonly told: Told;
   /** Sorted by their fences. */

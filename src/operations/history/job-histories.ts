@@ -59,6 +59,9 @@ const COMPLETIONS = { most: 1000, perSecond: 1000, pause: 100 };
 const AT_ONCE = 10;
 /** Runs of one job between two writes. */
 const MOST_RUNS = 20;
+
+/** Jobs of a chain that are remembered with one that has completed. */
+const MOST_FOLLOWED = 50;
 /** In characters. */
 const LONGEST_STACK = 4096;
 /** How long a job that fails waits for its last error. */
@@ -230,10 +233,13 @@ export class JobHistories implements Observer {
   }
 
   #remember(run: EndedRun, completed: Backlog<StoreRecord>): void {
-    const { id, name, connectionName: connection, queue } = run.job;
+    const { id, name, connectionName: connection, queue, chain } = run.job;
     const { crashes, timeouts } = run.reservation.counters;
     const attempts = [this.#attemptOf(run, 'completed')];
-    const history: JobHistory = { name, connection, queue, told: { crashes, timeouts }, attempts };
+    // With the job goes its payload, which names them.
+    const followed = chain.length === 0 ? undefined : chain.slice(0, MOST_FOLLOWED);
+    const told = { crashes, timeouts };
+    const history: JobHistory = { name, connection, queue, chain: followed, told, attempts };
     completed.set(id, { kind: COMPLETED, id, value: JSON.stringify(history) });
   }
 
