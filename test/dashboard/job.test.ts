@@ -233,9 +233,10 @@ describe('the page of a waiting job', () => {
       return pageOf(panel, id);
     };
 
-    const { followedBy } = await (await work(1), manager.connection().find(id));
-    expect(followedBy!.map(({ name, queue }) => [name, queue])).toEqual(Array(3).fill(['Measure', 'default']));
-    expect(await pageOf(panel, id)).toMatch(
+    const page = await work(1);
+    const { followedBy } = await manager.connection().find(id);
+    expect(followedBy!.map(({ name, queue }) => `${name} in ${queue}`)).toEqual(Array(3).fill('Measure in default'));
+    expect(page).toMatch(
       /this job<\/span> <span class="badge good">completed[^]*<a href="job[^]*>ready<[^]*>not yet<[^]*>not yet</,
     );
     await clock.advance('1m');
