@@ -19,7 +19,7 @@ describe('failed', () => {
     const { stdout, code } = await kit.run('failed');
 
     const [headings, row] = stdout.split('\n');
-    expect(headings).toMatch(/^id +job +queue +attempts +failed at +error$/);
+    expect(headings).toMatch(/^id +job +queue +attempts +failed +error$/);
     expect(row).toMatch(/^id-1 +SendMail +mail +3 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC +Error: refused$/);
     expect(code).toBe(0);
   });
@@ -124,7 +124,7 @@ describe('failed', () => {
 
     it('says how many jobs wait for it', async () => {
       const [headings, ...rows] = (await kit.run('failed')).stdout.split('\n');
-      expect(headings).toMatch(/ failed at +followed by +error$/);
+      expect(headings).toMatch(/ failed +followed by +error$/);
       expect(rows.find((row) => row.startsWith('f'))).toMatch(/ UTC +2 jobs +Error: refused$/);
       expect(rows.find((row) => row.startsWith('a'))).toMatch(/ UTC +Error: refused$/);
     });

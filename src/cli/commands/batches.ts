@@ -8,7 +8,7 @@ import { defineCommand, type Call } from '../command';
 import { CONNECTION, LIMIT, LISTED, on } from '../flags';
 import { defineList } from '../list';
 import { openConnection } from '../named-queues';
-import { agoText, counted, failures, momentText } from '../output';
+import { agoText, type Cell, counted, momentText } from '../output';
 import { doneText, fromLeft, Pace, progressLine, showingProgress, type Progress } from '../progress';
 
 /** Columns that a name needs. */
@@ -40,10 +40,10 @@ export const batches = defineList({
     else {
       const now = session.surroundings.clock.now();
       const rows = shown.map((batch) => {
-        const { id, name, failed, createdAt } = batch;
-        return [id, doneText(progressOf(batch)), failures(failed), stateOf(batch), output.past(createdAt, now), name];
+        const { id, name, createdAt } = batch;
+        return [id, stateCell(batch), output.past(createdAt, now), name];
       });
-      output.list(['id', 'progress', 'failed', 'state', 'created', 'name'], rows, READABLE_NAME);
+      output.list(['id', 'state', 'created', 'name'], rows, READABLE_NAME);
     }
     if (found.length > limit) output.note(`There are more than these ${limit}; raise --limit to see them.`);
   },
@@ -172,6 +172,19 @@ function show({ output, session }: Call, shown: Batch, callbacks: readonly Batch
     ['Cancelled', when(cancelledAt)],
     ['Finished', when(finishedAt)],
   ]);
+}
+
+/** `cancelled, 4 failed, 50% of 20`: what is out of the ordinary comes first, because a narrow terminal cuts the rest. */
+function stateCell(batch: Batch): Cell {
+  const { failed } = batch;
+  const state = stateOf(batch);
+  const isUsual = state === 'running' || state === 'finished';
+  const words = [
+    ...(isUsual ? [] : [state]),
+    ...(failed > 0 ? [`${numberText(failed)} failed`] : []),
+    doneText(progressOf(batch)),
+  ];
+  return { text: words.join(', '), tone: failed > 0 ? 'bad' : undefined };
 }
 
 /** `10 pending, 8 completed, 1 failed, 1 skipped` */

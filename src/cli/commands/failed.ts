@@ -147,7 +147,7 @@ function listFailed({ output, session }: Call, jobs: readonly FailedJob[], isOfO
   const within = columnIf(!isOfOneBatch && jobs.some((job) => job.batch !== undefined));
   const behind = columnIf(jobs.some(({ chain }) => chain.length > 0));
   const optional = [...within('batch'), ...behind('followed by')];
-  const headings = ['id', 'job', ...from('connection'), 'queue', 'attempts', 'failed at', ...optional, 'error'];
+  const headings = ['id', 'job', ...from('connection'), 'queue', 'attempts', 'failed', ...optional, 'error'];
   const now = session.surroundings.clock.now();
   const rows = jobs.map((job) => {
     const { id, name, queue, attempts, failedAt, exception, chain } = job;

@@ -89,12 +89,12 @@ function show({ flags, output }: JobsCall, found: readonly ListedJob[], now: Mil
     waitsToRunAlone === true ? `${oneLine(name)} (waits to run alone)` : oneLine(name);
   if (state === 'failed') {
     const rows = found.map((job) => [id(job), name(job), job.attempts, output.past(job.failedAt, now), job.error]);
-    return output.list(['id', 'job', 'attempts', 'failed at', 'error'], rows);
+    return output.list(['id', 'job', 'attempts', 'failed', 'error'], rows);
   }
   const [heading, when] = {
     ready: ['sent', (job: ListedJob) => output.past(job.createdAt, now)],
-    delayed: ['ready at', (job: ListedJob) => output.ahead(job.at, now)],
-    running: ['leased until', (job: ListedJob) => output.ahead(job.at, now)],
+    delayed: ['ready', (job: ListedJob) => output.ahead(job.at, now)],
+    running: ['lease ends', (job: ListedJob) => output.ahead(job.at, now)],
     completed: ['completed', (job: ListedJob) => output.past(job.completedAt, now)],
   }[state] as [string, (job: ListedJob) => string | undefined];
   const rows = found.map((job) => [id(job), job.attempts, when(job), name(job)]);
