@@ -290,6 +290,18 @@ describe('sum-add.lua and sum-read.lua', () => {
     expect(found['n4999']).toBe(String(2 ** 41 + 2 * 4999));
   });
 
+  it('read no more than a MiB at once, and one sum however large', async () => {
+    const amounts = Object.fromEntries(Array.from({ length: 2000 }, (_, at) => [`${at}`.padEnd(300, 'x'), at]));
+    await add({ amounts, names: ['m1', 'm2'] });
+    const large = Object.fromEntries(Array.from({ length: 4 }, (_, at) => [`${at}`.padEnd(300_000, 'x'), at]));
+    await add({ amounts: large, names: ['q1'], sequence: 2 });
+
+    const [first, ...others] = await summedIn(['m1', 'm2', 'q1']);
+    expect(Object.keys(first!)).toHaveLength(2000);
+    expect(others).toEqual([]);
+    expect(await summedIn(['q1', 'm1'])).toHaveLength(1);
+  });
+
   it('refuse a key of another type before they write', async () => {
     await world.client.set(world.keys.sum('q1'), FOREIGN);
     const before = await world.whole();

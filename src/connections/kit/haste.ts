@@ -1,6 +1,6 @@
 /** Reading for somebody who looks at a page: a store that refuses connections is not waited for, as a worker waits for its restart. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { sleep, type Clock, type Milliseconds } from '../../base/clock';
+import type { Clock, Milliseconds, Timer } from '../../base/clock';
 
 const hasty = new AsyncLocalStorage<true>();
 
@@ -24,13 +24,18 @@ const LOOK: Milliseconds = 200;
 
 /** The answer; or what refuses the connection that it waits for. The client goes on trying meanwhile. */
 export async function unlessRefused<T>(clock: Clock, answer: Promise<T>, refusal: () => unknown): Promise<T> {
-  let isOver = false;
-  const over = (): void => void (isOver = true);
-  answer.then(over, over);
-  for (;;) {
-    await Promise.race([answer, sleep(clock, LOOK)]);
-    if (isOver) return answer;
-    const error = refusal();
-    if (isConnectionRefused(error)) throw error as Error;
+  let timer: Timer | undefined;
+  const refused = new Promise<never>((_resolve, reject) => {
+    const look = (): void => {
+      const error = refusal();
+      if (isConnectionRefused(error)) reject(error as Error);
+      else timer = clock.after(LOOK, look);
+    };
+    timer = clock.after(LOOK, look);
+  });
+  try {
+    return await Promise.race([answer, refused]);
+  } finally {
+    timer?.cancel();
   }
 }

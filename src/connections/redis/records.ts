@@ -87,12 +87,19 @@ export class RedisRecordStore extends RedisPart implements RecordStore {
   }
 
   async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
-    const pages = [...pagesOf(names, () => 0)].map(async (page) => {
-      const keys = page.map((name) => this.store.keys.sum(name));
-      const [, text] = await this.#ask('sum-read', keys, [], 'the sums were not read');
-      return (JSON.parse(String(text)) as readonly Readonly<Record<string, string>>[]).map(numbersIn);
-    });
+    const pages = [...pagesOf(names, pageBytes)].map((page) => this.#sums(page));
     return (await Promise.all(pages)).flat();
+  }
+
+  /** One call for each MiB of amounts. */
+  async #sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
+    const read: Readonly<Record<string, number>>[] = [];
+    while (read.length < names.length) {
+      const keys = names.slice(read.length).map((name) => this.store.keys.sum(name));
+      const [, text] = await this.#ask('sum-read', keys, [], 'the sums were not read');
+      read.push(...(JSON.parse(String(text)) as readonly Readonly<Record<string, string>>[]).map(numbersIn));
+    }
+    return read;
   }
 
   #put(

@@ -38,3 +38,14 @@ it('a thousand sums are read in ten calls, those that are missing too', async ()
   expect(sums.filter((sum) => Object.keys(sum).length > 0)).toEqual([{ c: 3, '"': 1 }, { c: 2 ** 52 }]);
   expect([sums[7]?.['c'], sums[999]?.['c']]).toEqual([3, 2 ** 52]);
 });
+
+it('sums with long names are read in calls of a MiB each', async () => {
+  const { records } = connection;
+  const amounts = Object.fromEntries(Array.from({ length: 1500 }, (_, at) => [`${at}`.padEnd(400, 'x'), at]));
+  const names = ['m1', 'm2', 'm3', 'm4'];
+  for (const [place, name] of names.entries()) await records.add([{ name, amounts, keep: 600 }], 'one', place + 1);
+  const before = await scriptCalls();
+
+  expect(await records.sums([...names, 'none'])).toEqual([amounts, amounts, amounts, amounts, {}]);
+  expect((await scriptCalls()) - before).toBe(4);
+});
