@@ -288,6 +288,12 @@ export async function suspicionOf(
   return { crashes, fence, times };
 }
 
+/** Whether the job only waited to run alone in the reservation before this one, which its last crash ended. */
+export async function crashedWaiting(records: RecordStore, id: string, counters: Counters): Promise<boolean> {
+  const before = await suspicionOf(records, id, { ...counters, crashes: counters.crashes - 1 });
+  return before?.fence === fenceOf(counters) - 1;
+}
+
 /** Whether the job waits for that, in a worker or its queue. Looks up nothing for jobs that never crashed. */
 export async function waitsToRunAlone(
   records: RecordStore | undefined,

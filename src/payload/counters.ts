@@ -186,6 +186,16 @@ export const afterReclaim = (counters: Counters): Counters => ({
   crashes: counters.crashes + 1,
 });
 
+/**
+ * The crash hit a job that was not started: it was only held. So it counts as a free release, and this reservation as another. The
+ * sum stays, so that the next fence is higher.
+ */
+export const afterHeldCrash = (counters: Counters): Counters => ({
+  ...afterFreeRelease(counters),
+  crashes: counters.crashes - 1,
+  releases: counters.releases + 2,
+});
+
 /** A failed job starts over. `releases` takes over the sum, so that no earlier text or fence ever returns. */
 export const afterRetry = (counters: Counters): Counters => ({ ...noCounters, releases: fenceOf(counters) });
 

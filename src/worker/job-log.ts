@@ -98,6 +98,13 @@ export function logRecovered(logger: Logger, job: RunningJob, silence: Seconds):
   );
 }
 
+export function logCrashExcused(logger: Logger, job: RunningJob): void {
+  logger.warn(
+    factsOf(job),
+    `${job.name} ${job.id} was only waiting to run alone when its worker died or froze. That crash does not count, and the job waits again.`,
+  );
+}
+
 export function logApart(logger: Logger, job: RunningJob): void {
   const { crashes } = job.reservation.counters;
   logger.warn(

@@ -125,6 +125,7 @@ export class Loop {
       slots: concurrency,
       caller: this,
       starting: process.changed,
+      records: settings.records,
     });
     this.#leases = new LeaseKeeper({
       connection,
@@ -261,8 +262,8 @@ export class Loop {
     const asked = this.#stop.reason(this.#runs.started);
     if (asked !== undefined) return asked;
     if (this.#isSettled()) this.#runs.startHeld();
-    // A synchronous job has ended by now and has to be settled.
-    if (!this.#isSettled()) return this.#goOn();
+    // It starts in a moment, or a synchronous one has ended by now and has to be settled.
+    if (this.#runs.waiting !== undefined || !this.#isSettled()) return this.#goOn();
     const isOver = now >= this.#onceUntil();
     if (isOver || this.#emptiness !== undefined) {
       // A veto counts as an empty queue, as in Laravel: a worker that is held back can still end when it has nothing to do.

@@ -20,7 +20,13 @@ import { durationSeconds, momentOf, backoffDelay, type Delay } from '../job/dura
 import type { RunOptions } from '../job/options';
 import type { JobRegistry } from '../job/registry';
 import { askBackoff, declaredOptions, DEFAULT_MAX_CRASHES, saysBackoff } from '../job/resolve-options';
-import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
+import {
+  afterFailedAttempt,
+  afterFreeRelease,
+  afterHeldCrash,
+  afterTimedOut,
+  type Counters,
+} from '../payload/counters';
 import { PayloadVersionError, UnknownAdapterError, UnknownClassError, UnknownKeyError } from '../payload/errors';
 import type { Application } from '../connections/application';
 import { givenBack } from '../connections/kit/connection';
@@ -145,6 +151,12 @@ export function failed(job: RunningJob, error: Error, counters: Counters = job.r
 /** Back to its place in the queue, without having run. */
 export function unstarted({ reservation }: RunningJob, reason?: Error): Outcome {
   return { settlement: givenBack(reservation), reason };
+}
+
+/** The same after a crash that hit it while it was only held: that does not count. */
+export function crashExcused({ reservation }: RunningJob): Outcome {
+  const counters = afterHeldCrash(reservation.counters);
+  return { settlement: { outcome: 'released', reservation, delay: 0, front: true, counters } };
 }
 
 /** Back to the queue, without costing a try. */

@@ -26,6 +26,7 @@ import { checkAdapters } from './entities';
 import {
   followed,
   cancelled,
+  crashExcused,
   failed,
   foreseenDelay,
   hasLastError,
@@ -39,8 +40,10 @@ import {
   unknownHere,
   unstarted,
 } from './outcome';
-import { logApart, logRecovered, logStart } from './job-log';
+import { logApart, logCrashExcused, logRecovered, logStart } from './job-log';
 import type { Outcome, RunningJob } from './running-job';
+import { crashedWaiting } from '../operations/listed-job';
+import type { RecordStore } from '../connections/record-store';
 import { UnknownJobs } from './unknown-jobs';
 
 export interface ExecutorSettings {
@@ -53,6 +56,8 @@ export interface ExecutorSettings {
   readonly caller?: object | undefined;
   /** For a worker: how long a worker is silent, at least, before another one takes over its job. */
   readonly lease?: Seconds | undefined;
+  /** For a worker: where it says which jobs wait to run alone. */
+  readonly records?: RecordStore | undefined;
   /** How many jobs run at a time. Default 1. */
   readonly slots?: number | undefined;
   /** Called before each handler starts, because a handler may kill the process. */
@@ -176,7 +181,7 @@ export class Executor {
       isPoisonForAll(counters, this.#application.registry)
     ) {
       job.glimpse = glimpseOf(job.reservation.payload);
-      return isCancelled(job) ? cancelled(job) : failed(job, poisonJob(job.name, job.id, counters.crashes));
+      return isCancelled(job) ? cancelled(job) : this.#poison(job, poisonJob(job.name, job.id, counters.crashes));
     }
     const envelope = this.#read(job);
     if (isCancelled(job)) return cancelled(job);
@@ -187,10 +192,22 @@ export class Executor {
     const options = (job.options = this.#optionsOf(job));
     const now = storeNow(job, this.#application);
     const refusal = refusalOf(job, counters, options, now);
+    if (poisonJob.is(refusal)) return this.#poison(job, refusal);
     if (refusal === undefined || !hasLastError(refusal, counters)) return refusal && failed(job, refusal);
     return JobHistories.lastErrorOf(this.#application.driver(job.connectionName), job, counters).then((last) =>
       failed(job, refusalOf(job, counters, options, now, last)!),
     );
+  }
+
+  // A worker may die while it holds the job to run alone later: that crash says nothing about the job.
+  #poison(job: RunningJob, error: Error): Outcome | Promise<Outcome> {
+    const { records } = this.#settings;
+    if (records === undefined) return failed(job, error);
+    return crashedWaiting(records, job.id, job.reservation.counters).then((isExcused) => {
+      if (!isExcused) return failed(job, error);
+      logCrashExcused(this.#application.logger, job);
+      return crashExcused(job);
+    });
   }
 
   #read(job: RunningJob): Envelope {

@@ -5,14 +5,16 @@
  * shows which job is to blame, and no other is taken for poison. It waits ten seconds at most for its neighbours, and the worker
  * takes no job meanwhile. If they last longer, it goes back for half a minute, for free; the third time it runs beside them, but
  * never beside another suspect.
+ *
+ * A worker may die while it holds one. The record of the wait names the reservation, so that this crash does not count.
  */
 import type { Milliseconds, Seconds, Timer } from '../base/clock';
 import { Recent } from '../base/collections';
-import { forgetSuspicion, keepSuspicion, suspicionOf } from '../operations/listed-job';
+import { crashedWaiting, forgetSuspicion, keepSuspicion, suspicionOf } from '../operations/listed-job';
 import { glimpseOf } from '../payload/counters';
 import { waitsToRunAlone } from './errors';
-import { logBeside, logWaitsAlone } from './job-log';
-import { releasedForFree } from './outcome';
+import { logBeside, logCrashExcused, logWaitsAlone } from './job-log';
+import { crashExcused, releasedForFree } from './outcome';
 import type { WorkerSettings } from './settings';
 import type { Outcome, RunningJob } from './running-job';
 
@@ -35,7 +37,7 @@ export class Suspect {
   readonly #settings: WorkerSettings;
   readonly #actions: SuspectActions;
   #job: RunningJob | undefined;
-  #phase: 'waits' | 'alone' | 'beside' = 'waits';
+  #phase: 'waits' | 'starts' | 'alone' | 'beside' = 'waits';
   #isTold = false;
   #timer: Timer | undefined;
   /** The neighbours of a suspect have just outlasted its wait: until then, the next ones go back without one. */
@@ -57,7 +59,7 @@ export class Suspect {
 
   /** The job that waits. */
   get waiting(): RunningJob | undefined {
-    return this.#phase === 'waits' ? this.#job : undefined;
+    return this.#phase === 'waits' || this.#phase === 'starts' ? this.#job : undefined;
   }
 
   /** Takes a job on its last chance. False if it has to go back at once, because there is another one. */
@@ -80,19 +82,25 @@ export class Suspect {
     this.#isTold = true;
     logWaitsAlone(this.#settings.application.logger, job, neighbours, PATIENCE);
     const { crashes } = job.reservation.counters;
-    void this.#known(job).then((times) => {
-      if (this.waiting !== job) return;
-      if (times >= MOST_PAUSES) this.#startBeside(job, neighbours);
-      else this.#write((records) => keepSuspicion(records, job.id, { crashes, fence: job.fence, times }));
+    void Promise.all([this.#isExcused(job), this.#known(job)]).then(([isExcused, times]) => {
+      if (this.#job !== job || this.#phase !== 'waits') return;
+      if (isExcused) this.#excuse(job);
+      else if (times >= MOST_PAUSES) this.#startBeside(job, neighbours);
+      else void this.#write((records) => keepSuspicion(records, job.id, { crashes, fence: job.fence, times }));
     });
   }
 
   /** To be called once everything that ran beside it is settled: a crash would count for that as well. */
   startAlone(): void {
     const job = this.waiting;
-    if (job === undefined) return;
+    if (job === undefined || this.#phase === 'starts') return;
     job.isApart = true;
-    this.#start(job, 'alone');
+    if (!this.#isTold) return this.#start(job, 'alone');
+    // While the record stands, a crash of the run would be excused.
+    this.#phase = 'starts';
+    void this.#write((records) => forgetSuspicion(records, job.id)).then(() => {
+      if (this.waiting === job) this.#start(job, 'alone');
+    });
   }
 
   /** The job that waits, which goes back because the worker stops. */
@@ -122,6 +130,14 @@ export class Suspect {
     });
   }
 
+  // It is judged again, by the crashes of its own.
+  #excuse(job: RunningJob): void {
+    this.ended(job);
+    logCrashExcused(this.#settings.application.logger, job);
+    this.#actions.end(job, crashExcused(job));
+    this.#actions.ring();
+  }
+
   #startBeside(job: RunningJob, neighbours: number): void {
     logBeside(this.#settings.application.logger, job, neighbours);
     this.#start(job, 'beside');
@@ -132,8 +148,7 @@ export class Suspect {
     this.#timer?.cancel();
     this.#job = job;
     this.#phase = phase;
-    if (this.#isTold || phase === 'beside') this.#write((records) => forgetSuspicion(records, job.id));
-    this.#isTold = false;
+    if (phase === 'beside') void this.#write((records) => forgetSuspicion(records, job.id));
     this.#actions.start(job);
   }
 
@@ -146,8 +161,14 @@ export class Suspect {
       const { crashes } = job.reservation.counters;
       const times = before + 1;
       this.#times.set(job.id, { crashes, times });
-      this.#write((records) => keepSuspicion(records, job.id, { crashes, fence: job.fence, times }));
+      void this.#write((records) => keepSuspicion(records, job.id, { crashes, fence: job.fence, times }));
     });
+  }
+
+  /** Whether its worker died while it only held it. Never rejects. */
+  async #isExcused({ id, reservation }: RunningJob): Promise<boolean> {
+    const { records } = this.#settings;
+    return records !== undefined && (await crashedWaiting(records, id, reservation.counters).catch(() => false));
   }
 
   /** How often it went back, as far as this worker knows. */
@@ -164,8 +185,9 @@ export class Suspect {
   }
 
   // Nobody waits for it: if it fails, the job waits once more, and is not shown as one that does.
-  #write(write: (records: NonNullable<WorkerSettings['records']>) => Promise<void>): void {
+  #write(write: (records: NonNullable<WorkerSettings['records']>) => Promise<void>): Promise<unknown> {
     const { records } = this.#settings;
     if (records !== undefined) this.#writing = this.#writing.then(() => write(records)).catch(() => undefined);
+    return this.#writing;
   }
 }

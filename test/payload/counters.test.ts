@@ -2,6 +2,7 @@ import * as fc from '../support/properties';
 import {
   afterFailedAttempt,
   afterFreeRelease,
+  afterHeldCrash,
   afterReclaim,
   afterReserve,
   afterRetry,
@@ -224,6 +225,7 @@ describe('the transitions of the counters', () => {
     expect(afterFailedAttempt(before)).toEqual({ ...before, exceptions: 2 });
     expect(afterTimedOut(before)).toEqual({ ...before, exceptions: 2, timeouts: 2 });
     expect(afterReclaim(before)).toEqual({ ...before, attempts: 1, crashes: 2 });
+    expect(afterHeldCrash(before)).toEqual({ ...before, attempts: 1, crashes: 0, releases: 5 });
     expect(afterRetry(before)).toEqual({ attempts: 0, crashes: 0, exceptions: 0, timeouts: 0, releases: 6 });
   });
 
@@ -234,6 +236,7 @@ describe('the transitions of the counters', () => {
       afterReclaim,
       afterRetry,
       afterTimedOut,
+      (counters: Counters) => (counters.crashes > 0 ? afterHeldCrash(counters) : counters),
       (counters: Counters) => counters,
     );
     fc.assert(

@@ -197,6 +197,15 @@ export class Freeze extends Job {
   }
 }
 
+/** Kills its process. */
+@Job({ tries: 1, timeout: 0 })
+export class Die extends Job {
+  handle(): void {
+    note('started', this);
+    process.kill(process.pid, 'SIGKILL');
+  }
+}
+
 /** Throws in its first attempts. */
 @Job({ tries: 3, backoff: '200ms', timeout: 0 })
 export class Stumble extends Job {
