@@ -1,11 +1,8 @@
 -- exchange.lua: settle the jobs that have ended, then reserve the next ones: all of a worker's traffic.
 --
 --   parts    reserve look
---   sometimes   unique ends
---   laned   lanes departures
---   arriving   lanes arrivals passage
---   ordered   pauses orders
---   rarely   texts failed marks budget refusals unique ties tied batches told aside follow settle refresh
+--   need     lanes departures arrivals passage pauses orders budget refusals
+--   need     texts failed marks unique ends ties tied batches told aside follow settle refresh
 --
 --   KEYS[1] client                   string  the recorded answer to this client
 --   KEYS[2] control                  hash    restart -> token; paused:<key of ready> -> name, until:<…> -> its end (s)
@@ -85,7 +82,7 @@ if known then
     local found = redis.pcall('ZRANGEBYSCORE', queues[place].reserved, lease_end, lease_end)
     jobs[#jobs + 1] = { place, unpack(found.err and {} or found) }
   end
-  rarely().tell_cancelled(news, cancelled, reasons, cancelled_batches, jobs)
+  need('tell_cancelled')(news, cancelled, reasons, cancelled_batches, jobs)
   return { 'exchanged', jobs, next_in, clock(), news }
 end
 
@@ -104,7 +101,7 @@ local turn = {
 
 -- 2. Orders. Nearly always there are none, and one command shows that.
 local any_cancelled = redis.pcall('EXISTS', control, cancelled, cancelled_batches) ~= 0
-  and ordered().read_orders(turn, control, cancelled, queues, sources)
+  and need('read_orders')(turn, control, cancelled, queues, sources)
 
 -- 3. Settle.
 local ended, outcomes, at, followers = {}, 0, FIRST_OUTCOME, nil
@@ -114,11 +111,11 @@ while ARGV[at] do
   local whole, lane_place = kind, kind ~= 'completed' and find(kind, '+lane', 1, true)
   if lane_place then kind, width = sub(kind, 1, lane_place - 1), 2 end
   if kind == 'next' then
-    followers, width = rarely().read_followers(followers, queue, first, count, lane_place), 2
+    followers, width = need('read_followers')(followers, queue, first, count, lane_place), 2
   else
     if kind ~= 'completed' or followers then
       local is_simple = not followers and find(kind, '^completed%+') and not find(kind, '+batch', 1, true)
-      local settle = is_simple and sometimes().end_completed or rarely().settle
+      local settle = is_simple and need('end_completed') or need('settle')
       first, width, results = settle(turn, queue, whole, first, count, followers)
       followers = nil
     end
@@ -127,19 +124,19 @@ while ARGV[at] do
       local token = ARGV[token_at]
       local removed = results and results[i] or redis.pcall('ZREM', queue.reserved, token)
       outcomes = outcomes + 1
-      if removed ~= 1 then rarely().not_settled(turn, outcomes, removed)
+      if removed ~= 1 then need('not_settled')(turn, outcomes, removed)
       elseif any_cancelled and kind ~= 'released' then ended[#ended + 1] = token end
       if lane_place and removed == 1 then
         local lane, delay = ARGV[token_at + width - 1], kind == 'released' and ARGV[token_at + 3]
-        laned().leave_lane(turn, queue, lane, delay)
+        need('leave_lane')(turn, queue, lane, delay)
       end
     end
   end
   at = first + count * width
 end
-for _, token in ipairs(ended) do rarely().unmark(cancelled, reasons, rarely().id_of(token) or '') end
+for _, token in ipairs(ended) do need('unmark')(cancelled, reasons, need('id_of')(token) or '') end
 if turn.any_left then
-  for place = 1, #queues do try(laned().fill, turn, queues, place) end
+  for place = 1, #queues do try(need('fill'), turn, queues, place) end
 end
 
 -- 4. Reserve: empty one queue after the other, until the limit is reached. Two others are refreshed in rotation:
@@ -163,14 +160,14 @@ local next_in = next_look(turn, queues, sources)
 
 -- 5. The answer. If everything was refused, as by a replica, leave no record: another server may carry out the call.
 if turn.unsettled or turn.skipped then
-  local refusal = rarely().refusal_of_all(turn, outcomes, sources)
+  local refusal = need('refusal_of_all')(turn, outcomes, sources)
   if refusal then return redis.error_reply(refusal) end
 end
 local news = turn.news
-if turn.lost or turn.unsettled or turn.skipped or turn.aside then rarely().tell_of(turn) end
+if turn.lost or turn.unsettled or turn.skipped or turn.aside then need('tell_of')(turn) end
 if turn.has_refreshed then refreshed_at = moment end
 record(client, sequence, { turn.lease_ends, next_in, news }, refreshed_at, turn.is_early)
 if any_cancelled or turn.any_batch_cancelled then
-  rarely().tell_cancelled(news, cancelled, reasons, cancelled_batches, turn.jobs)
+  need('tell_cancelled')(news, cancelled, reasons, cancelled_batches, turn.jobs)
 end
 return { 'exchanged', turn.jobs, next_in, moment, news }

@@ -1,8 +1,6 @@
 -- push.lua: put payloads into a queue, ready or delayed.
 --
---   sometimes   unique take
---   laned   lanes arrivals
---   rarely   texts unique ties take debounce batches old join
+--   need     lanes arrivals texts unique ties take debounce batches old join
 --
 --   KEYS[1] client      string  the number of this client's last call that was carried out, and its answer
 --   KEYS[2] ready       list    payloads ready to run
@@ -70,15 +68,15 @@ local due_now, added, duplicates, new = {}, {}, {}, {}
 local first_debounced = tied > 0 and FIRST_TIE + 1 + 2 * tied or FIRST_TIE
 local first_ready = first_debounced + 3 * debounced
 local first_delayed = first_ready + count
-local keys = tied > 0 and sometimes().look_up(unique, FIRST_TIE, tied)
+local keys = tied > 0 and need('look_up')(unique, FIRST_TIE, tied)
 local refused = keys and keys.refused
 if debounced > 0 then moment = clock() end
 local put = debounced > 0
-  and rarely().put_off(unique, delayed, first_debounced, debounced, count, first_delayed, moment)
+  and need('put_off')(unique, delayed, first_debounced, debounced, count, first_delayed, moment)
 local joining, last_entry = nil, #ARGV
 if batches then
   moment = clock()
-  joining, last_entry = rarely().prepare_to_join(batches, cancelled_batches, callback_keys, refused, moment)
+  joining, last_entry = need('prepare_to_join')(batches, cancelled_batches, callback_keys, refused, moment)
   if joining.why then
     answer = { 'ended', joining.why }
     redis.pcall('SET', client, sequence .. ' ' .. cmsgpack.pack(answer), 'EX', KEPT)
@@ -118,21 +116,21 @@ if refused or laned_count > 0 then
   for _, text in ipairs(due_now) do texts[#texts + 1] = text end
   due_now, count = texts, 0
 end
-local entering = laned_count > 0 and laned().plan_arrivals(lanes, held, ready, due_now)
+local entering = laned_count > 0 and need('plan_arrivals')(lanes, held, ready, due_now)
 
-local write = joining and rarely().join_batch(joining, begun_batches, ready, unique, keys)
-  or keys and sometimes().take(unique, keys, ready) or call
-if put then write = rarely().wait_under(unique, put, write) end
+local write = joining and need('join_batch')(joining, begun_batches, ready, unique, keys)
+  or keys and need('take')(unique, keys, ready) or call
+if put then write = need('wait_under')(unique, put, write) end
 if entering then
-  laned().write_arrivals(entering, write)
+  need('write_arrivals')(entering, write)
   due_now = {}
 end
 if count > 0 then write('RPUSH', ready, unpack(ARGV, first_ready, first_delayed - 1)) end
 if #due_now > 0 then write('RPUSH', ready, unpack(due_now)) end
 if first_due then write('ZADD', delayed, unpack(added)) end
-if put then rarely().remove_replaced(unique, put, delayed) end
+if put then need('remove_replaced')(unique, put, delayed) end
 
-if joining and joining.is_new then rarely().sweep(batches, begun_batches, cancelled_batches, moment, sequence) end
+if joining and joining.is_new then need('sweep')(batches, begun_batches, cancelled_batches, moment, sequence) end
 
 -- One hint is enough: whoever takes it leaves another one as long as there is work.
 local ready_count = entering and #entering.ready or count + #due_now

@@ -54,11 +54,17 @@ function check(name) {
   }
   if (body.length > 0 && lines.some((line) => line.length > 120)) complain('it has a line of more than 120 characters');
 
-  for (const [, list] of header.matchAll(/^-- {3}(?:parts|sometimes|laned|arriving|ordered|rarely) +(.*)$/gm)) {
+  const texts = { parts: source, need: '' };
+  for (const [, word, list] of header.matchAll(/^-- {3}(parts|need) +(.*)$/gm)) {
     for (const part of list.split(' ')) {
       used.add(part);
-      if (!parts.includes(part)) complain(`it names the part ${part}, which lua/parts does not have`);
+      if (parts.includes(part)) texts[word] += read(`lua/parts/${part}.lua`);
+      else complain(`it names the part ${part}, which lua/parts does not have`);
     }
+  }
+  for (const [, called] of (texts.parts + texts.need).matchAll(/\bneed\('(\w+)'\)/g)) {
+    if (!texts.need.includes(`\nlocal function ${called}(`))
+      complain(`it needs ${called}, which no part under "need" has`);
   }
   checkSlots(header, body, complain);
   for (const invariant of /keeps {4}(.*)/.exec(header)?.[1].match(/\bI\d+\b/g) ?? []) {

@@ -1,6 +1,6 @@
 -- follow.lua: writes the jobs that follow an outcome, in the same step as the outcome.
 --
---   after texts.lua, aside.lua; arriving passage.lua
+--   needs texts.lua, aside.lua, passage.lua
 
 -- Whether a job becomes due before all jobs that already wait.
 local function comes_first(queue, due)
@@ -11,7 +11,7 @@ end
 local function make_wait(turn, queue, due, text, is_first)
   queue.first_due = queue.first_due or is_first
   if call('ZADD', queue.delayed, 'NX', score(due), text) == 0 then
-    call('ZADD', queue.delayed, score(due), with_id(text, give_id(turn)))
+    call('ZADD', queue.delayed, score(due), need('with_id')(text, need('give_id')(turn)))
   end
 end
 
@@ -51,7 +51,7 @@ end
 local function write_followers(turn, followers)
   for _, follower in ipairs(followers) do
     if not follower.due and follower.in_lane then
-      arriving().make_ready(turn, follower.queue, { follower.text })
+      need('make_ready')(turn, follower.queue, { follower.text })
     elseif not follower.due then
       call('RPUSH', follower.queue.ready, follower.text)
       follower.queue.filled = true
@@ -61,6 +61,6 @@ local function write_followers(turn, followers)
     local due = follower.due
     if due then make_wait(turn, follower.queue, due, follower.text, follower.is_first) end
     -- From now on, its queue has lanes.
-    if due and follower.in_lane then arriving().make_ready(turn, follower.queue, {}) end
+    if due and follower.in_lane then need('make_ready')(turn, follower.queue, {}) end
   end
 end

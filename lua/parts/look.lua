@@ -35,7 +35,7 @@ local function look(turn, queue)
   local due = call('ZRANGE', queue.delayed, 0, 0, 'WITHSCORES')[2]
   local ending = call('ZRANGE', queue.reserved, 0, 0, 'WITHSCORES')[2]
   queue.due = math.min(tonumber(due or math.huge), tonumber(ending or math.huge))
-  if not ending and call('EXISTS', turn.held) == 1 and arriving().revive(turn, queue, due) then queue.due = 0 end
+  if not ending and call('EXISTS', turn.held) == 1 and need('revive')(turn, queue, due) then queue.due = 0 end
 end
 
 -- In how many seconds another look is worthwhile; '0' means now, or 'never'.

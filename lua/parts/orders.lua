@@ -1,6 +1,6 @@
 -- orders.lua: the orders given to workers, and how many jobs of a queue may run at a time.
 --
---   after pauses.lua; rarely refusals.lua
+--   after pauses.lua; needs refusals.lua
 
 -- Notes how many jobs of each queue may be reserved at a time, for those with a limit.
 local function heed_limits(control, queues)
@@ -39,7 +39,7 @@ local function read_orders(turn, control, cancelled, queues, sources)
   if turn.limit == 0 then pcall(heed_limits, control, queues) end
   if not done then
     turn.limit = 0
-    rarely().skip(turn, {}, 0, problem)
+    need('skip')(turn, {}, 0, problem)
   end
   return any_cancelled
 end

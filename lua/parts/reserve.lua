@@ -1,6 +1,6 @@
 -- reserve.lua: hands out the head of a ready list with a lease.
 --
---   rarely aside.lua, refresh.lua, ties.lua
+--   needs aside.lua, refresh.lua, ties.lua, tied.lua, refusals.lua
 
 -- Texts that we write end in `,"id":"`, a UUID of 36 characters and `","attempts":0}`. They are compared piece by
 -- piece: a pattern would take twice the time, for each job. Nil: the text ends otherwise, or has more than nine
@@ -50,7 +50,7 @@ local function reserve(turn, queue, place)
         local ending = attempts and (attempts == 0 and '1}' or attempts + 1 .. '}')
         local form = formats and formats[#text]
         local reservation = ending and (form and struct.pack(form, text, ending) or sub(text, 1, -3) .. ending)
-          or rarely().reserved_text(turn, text)
+          or need('reserved_text')(turn, text)
         if formats and not form then formats[#text] = form == false and 'c' .. #text - 2 .. 'c0' end
         if not reservation then
           unreadable = text
@@ -75,7 +75,7 @@ local function reserve(turn, queue, place)
       local lease_end = free_score(reserved, turn.lease_end)
       for i = 1, count do members[2 * i - 1] = lease_end end
       if call('ZADD', reserved, 'NX', unpack(members)) < count then
-        rarely().tell_twins_apart(turn, queue, found, lease_end)
+        need('tell_twins_apart')(turn, queue, found, lease_end)
       end
       -- Checking beforehand whether this is permitted would cost every job: it is undone instead.
       -- Not LPOP, which would return each text once more: that takes as long as reading it.
@@ -85,8 +85,8 @@ local function reserve(turn, queue, place)
         error(gone)
       end
       -- If this is refused, the job frees its key when it ends.
-      if any_starts then rarely().leave_all(turn.unique, found, true) end
-      if any_back then rarely().take_given_up(turn, found) end
+      if any_starts then need('leave_all')(turn.unique, found, true) end
+      if any_back then need('take_given_up')(turn, found) end
       limit, turn.taken = limit - count, turn.taken + count
       local ends = turn.lease_ends
       ends[#ends + 1], ends[#ends + 2] = place, lease_end
@@ -94,7 +94,7 @@ local function reserve(turn, queue, place)
     end
     if unreadable then
       call('LTRIM', ready, 0, -1)
-      rarely().set_aside(turn, queue, place, unreadable)
+      need('set_aside')(turn, queue, place, unreadable)
       call('LTRIM', ready, 1, -1)
     end
   until not unreadable or limit == 0
@@ -111,13 +111,13 @@ local function visit(turn, queue, place)
   turn.is_early, turn.has_refreshed, queue.refreshed = false, true, true
   local now = score(turn.moment)
   local due, ended = call('ZCOUNT', queue.delayed, '-inf', now), call('ZCOUNT', queue.reserved, '-inf', now)
-  if due > 0 then rarely().promote(turn, queue, now, due) end
-  if ended > 0 then rarely().reclaim(turn, queue, place, now, ended) end
+  if due > 0 then need('promote')(turn, queue, now, due) end
+  if ended > 0 then need('reclaim')(turn, queue, place, now, ended) end
   if queue.visited then reserve(turn, queue, place) end
 end
 
 -- Does a step for one queue. If it is refused, the other queues go on.
 local function try(step, turn, queues, place)
   local done, problem = pcall(step, turn, queues[place], place)
-  if not done then rarely().skip(turn, queues[place], place, problem) end
+  if not done then need('skip')(turn, queues[place], place, problem) end
 end

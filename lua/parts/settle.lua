@@ -1,7 +1,7 @@
 -- settle.lua: writes that a reservation was released or failed, or ended with jobs that follow it, with a unique key or
 --   in a batch.
 --
---   after texts.lua, failed.lua, unique.lua, tied.lua, batches.lua, aside.lua, follow.lua
+--   after failed.lua, unique.lua, ties.lua, batches.lua, aside.lua, follow.lua; needs tied.lua
 
 -- The number of arguments of an outcome, without the extra ones that its kind names.
 local WIDTHS = { completed = 1, released = 4, failed = 5 }
@@ -26,13 +26,13 @@ local function fail(turn, queue, text, id, meta)
 end
 
 -- Writes the new state, and removes the old one last.
-local function write(turn, queue, kind, at, followers, held)
+local function write_outcome(turn, queue, kind, at, followers, held)
   local token = ARGV[at]
   local text = kind ~= 'completed' and sub(token, 1, tonumber(ARGV[at + 1])) .. ARGV[at + 2]
   if kind == 'released' then release(turn, queue, text, ARGV[at + 3]) end
   local id = kind == 'failed' and fail(turn, queue, text, ARGV[at + 3], ARGV[at + 4])
   local done, problem = true, nil
-  if followers then done, problem = pcall(write_followers, turn, followers) end
+  if followers then done, problem = pcall(need('write_followers'), turn, followers) end
   if not done then
     -- The next try would keep it once more, under another id.
     if id then
@@ -43,7 +43,9 @@ local function write(turn, queue, kind, at, followers, held)
   end
   local removed = call('ZREM', queue.reserved, token)
   free(turn.unique, held)
-  if kind == 'released' and held == nil then retake_released(turn, token, text) end
+  if kind == 'released' and held == nil and find(text, TIES, -TIES_WINDOW - WINDOW, true) then
+    need('retake_released')(turn, token, text)
+  end
   return removed
 end
 
@@ -67,11 +69,12 @@ local function move(turn, queue, kind, at, followers, key, tie, batch, cause)
   ask_to_remove(queue.reserved)
   if not call('ZSCORE', queue.reserved, token) then return 0 end
   if kind == 'failed' then check_failed(queue.failed, queue.failed_jobs) end
-  if followers then check_followers(turn, followers) end
+  if followers then need('check_followers')(turn, followers) end
   -- False: it holds no key, or not any more.
   local held = nil
   if key then held = ask_to_leave(turn.unique, { key }, { tie }) or false end
-  return with_batch(turn, batch, 1, cause, write, turn, queue, kind, at, followers, held)
+  if not batch then return write_outcome(turn, queue, kind, at, followers, held) end
+  return need('with_batch')(turn, batch, 1, cause, write_outcome, turn, queue, kind, at, followers, held)
 end
 
 local function write_completed(turn, queue, gone, texts, held)
@@ -104,7 +107,7 @@ local function end_batched(turn, queue, first, count, width, is_followed, key_at
   end
   if #gone == 0 then return results end
   local held = key_at and ask_to_leave(turn.unique, keys, ties)
-  with_batch(turn, batch, #gone, nil, write_completed, turn, queue, gone, texts, held)
+  need('with_batch')(turn, batch, #gone, nil, write_completed, turn, queue, gone, texts, held)
   return results
 end
 
@@ -132,7 +135,7 @@ local function settle(turn, queue, kind, first, count, followers)
   if find(kind, '+lane', 1, true) then width = width + 1 end
   local results = {}
   if outcome == 'completed' and not followers then
-    local done, result = pcall(end_batched, turn, queue, first, count, width, is_followed, key_at, batch)
+    local done, result = pcall(need('end_batched'), turn, queue, first, count, width, is_followed, key_at, batch)
     if done then return first, width, result end
     for i = 1, count do results[i] = result end
     return first, width, results

@@ -24,8 +24,7 @@ local function take_given_up(turn, texts)
   end
 end
 
--- The same for a released job, only if the release cost no try.
+-- The same for a released job that may have ties, only if the release cost no try.
 local function retake_released(turn, token, text)
-  if not find(text, TIES, -TIES_WINDOW - WINDOW, true) then return end
   if select(6, read_counters(text)) > select(6, read_counters(token)) then retake(turn, text) end
 end

@@ -64,27 +64,44 @@ export function script(name: ScriptName): Script {
   return found;
 }
 
-/** Parts that few calls need, apart by what needs them: see `sourceOf`. */
-const LATER = ['sometimes', 'laned', 'arriving', 'ordered', 'rarely'] as const;
-
 /**
- * The parts named in the header come before the script: those under `parts` as they are, those under the words of `LATER` inside
- * functions of these names, which create the functions of their parts when first called and return them by name. Creating functions
- * would cost every call of a script.
+ * The parts named in the header come before the script. Creating functions costs every call of a script. So those of the parts under
+ * `need` are created when first called for: `need('promote')` gives this function, and creates no others than it mentions.
  */
 function sourceOf(name: ScriptName): string {
   const text = scriptText(name);
   const named = (word: string): string =>
-    (new RegExp(`^-- {3}${word} +(.*)$`, 'm').exec(text)?.[1]?.split(' ') ?? [])
+    Array.from(text.matchAll(new RegExp(`^-- {3}${word} +(.*)$`, 'gm')), ([, list]) => list!.split(' '))
+      .flat()
       .map((part) => scriptText(`parts/${part}`))
       .join('\n');
-  const later = LATER.map((word) => createdLater(word, named(word)));
-  return [scriptText('parts/base'), `local ${LATER.join(', ')}`, ...later, named('parts'), text].join('\n');
+  const [parts, created] = [named('parts'), named('need')];
+  const calls = [parts, created, text].join('\n').matchAll(/\bneed\('(\w+)'\)/g);
+  const need = createdOnNeed(created, new Set(Array.from(calls, ([, called]) => called!)));
+  return [scriptText('parts/base'), need, parts, text].join('\n');
 }
 
-function createdLater(name: string, parts: string): string {
-  if (parts === '') return '';
-  const functions = [...parts.matchAll(/^local function (\w+)/gm)].map(([, made]) => `${made} = ${made}`);
-  const made = `${name}_made`;
-  return `local ${made}\nfunction ${name}()\nif ${made} then return ${made} end\n${parts}\n${made} = { ${functions.join(', ')} }\nreturn ${made}\nend`;
+/** A function or constants, as parts declare them: from the beginning of a line on. */
+const DECLARATION = /^local (?:function (\w+)[^]*?^end|([\w, ]+) = .*)$/gm;
+
+/** The function `need`, for functions with these names. */
+function createdOnNeed(parts: string, names: ReadonlySet<string>): string {
+  if (names.size === 0) return '';
+  const declared = Array.from(parts.matchAll(DECLARATION), ([text, made, constants]) => ({
+    text,
+    names: made === undefined ? constants!.split(', ') : [made],
+    // Not in comments and texts, and no fields.
+    mentioned: text.replaceAll(/--.*$|'[^']*'/gm, '').match(/(?<![\w.])[A-Za-z]\w*/g) ?? [],
+  }));
+  const branches = Array.from(names, (name) => {
+    const wanted = new Set([name]);
+    // Whatever a declaration mentions stands before it.
+    const texts = declared.toReversed().flatMap(({ text, names: own, mentioned }) => {
+      if (!own.some((one) => wanted.has(one))) return [];
+      for (const word of mentioned) wanted.add(word);
+      return [text];
+    });
+    return `if name == '${name}' then\n${texts.toReversed().join('\n')}\nmade[name] = ${name}\nreturn ${name}\nend`;
+  });
+  return `local made = {}\nlocal function need(name)\nif made[name] then return made[name] end\n${branches.join('\n')}\nend`;
 }
