@@ -54,38 +54,66 @@ export function endOf(batch: KeptBatch | undefined): BatchEnd | undefined {
   return batch.finishedAt === undefined ? undefined : 'finished';
 }
 
-export function cancelledBatch(batch: KeptBatch, now: Milliseconds): KeptBatch {
-  return { ...batch, cancelledAt: batch.cancelledAt ?? now };
-}
+/** How a batch changes, and what it sends because of it. Undefined: not at all. */
+export type Rule = (batch: KeptBatch, now: Milliseconds) => BatchStep | undefined;
 
-/**
- * Postpones the moment when the batch counts as abandoned, because its sender is at work. Undefined if the batch is not
- * open.
- */
-export function heldBatch(batch: KeptBatch, now: Milliseconds): KeptBatch | undefined {
-  const { openUntil, openFor = 0 } = batch;
-  return openUntil === undefined ? undefined : { ...batch, openUntil: now + openFor * 1000 };
-}
+const silently = (batch: KeptBatch | undefined): BatchStep | undefined => batch && { batch, followUps: [] };
 
-/** Undefined if it was sealed before. @param abandoned undefined also seals a batch that has time left */
-export function sealedBatch(
-  batch: KeptBatch,
-  abandoned: FailedLink | undefined,
-  now: Milliseconds,
-): BatchStep | undefined {
-  if (batch.openUntil === undefined || (abandoned !== undefined && batch.openUntil > now)) return undefined;
-  const sealed = { ...batch, openUntil: undefined };
-  return changedBatch(abandoned === undefined ? sealed : cancelledBatch(sealed, now), { abandoned }, now);
-}
+/** Jobs were put into their queues. */
+export const joined =
+  (ties: readonly (BatchTie | undefined)[]): Rule =>
+  (batch, now) =>
+    changedBatch(heldBatch(batch, now) ?? batch, { pending: weightIn(batch.id, ties) }, now);
+
+/** Jobs come after their batch was cancelled: only if it is still open. */
+export const skipped =
+  (ties: readonly (BatchTie | undefined)[]): Rule =>
+  (batch, now) =>
+    batch.cancelledAt === undefined || batch.openUntil === undefined
+      ? undefined
+      : changedBatch(batch, { skipped: weightIn(batch.id, ties) }, now);
+
+export const changed =
+  (change: BatchChange): Rule =>
+  (batch, now) =>
+    changedBatch(batch, change, now);
+
+/** Somebody cancels it: only if it has not ended. */
+export const cancelled: Rule = (batch, now) =>
+  silently(endOf(batch) === undefined ? cancelledBatch(batch, now) : undefined);
+
+/** Its sender is at work: only if it is open. */
+export const held: Rule = (batch, now) => silently(heldBatch(batch, now));
+
+/** Only if it was not sealed before. @param abandoned undefined also seals a batch that has time left */
+export const sealed =
+  (abandoned: FailedLink | undefined): Rule =>
+  (batch, now) => {
+    if (batch.openUntil === undefined || (abandoned !== undefined && batch.openUntil > now)) return undefined;
+    const closed = { ...batch, openUntil: undefined };
+    return changedBatch(abandoned === undefined ? closed : cancelledBatch(closed, now), { abandoned }, now);
+  };
 
 /**
  * The retry of a failed job: it counts as pending again, with the links behind it, even if the batch was cancelled or had
  * finished.
  */
-export function retriedBatch(batch: KeptBatch, weight: number): KeptBatch {
-  const { pending, failed, skipped } = batch;
-  const open = { ...batch, cancelledAt: undefined, finishedAt: undefined };
-  return { ...open, pending: pending + weight, failed: failed - 1, skipped: skipped - (weight - 1) };
+export const retried =
+  (weight: number): Rule =>
+  (batch) => {
+    const open = { ...batch, cancelledAt: undefined, finishedAt: undefined };
+    const counts = { pending: weight, failed: -1, skipped: 1 - weight };
+    return silently({ ...open, ...added(open, counts) });
+  };
+
+function cancelledBatch(batch: KeptBatch, now: Milliseconds): KeptBatch {
+  return { ...batch, cancelledAt: batch.cancelledAt ?? now };
+}
+
+/** Postpones the moment when the batch counts as abandoned. Undefined if it is not open. */
+function heldBatch(batch: KeptBatch, now: Milliseconds): KeptBatch | undefined {
+  const { openUntil, openFor = 0 } = batch;
+  return openUntil === undefined ? undefined : { ...batch, openUntil: now + openFor * 1000 };
 }
 
 /** How the end of a job changes its batch. @param settlement absent: the job was removed */
@@ -100,7 +128,7 @@ export function changeBy({ id, weight }: BatchTie, settlement?: Settlement): Bat
 }
 
 /** The weight of those that belong to the batch. */
-export function weightIn(id: string, ties: readonly (BatchTie | undefined)[]): number {
+function weightIn(id: string, ties: readonly (BatchTie | undefined)[]): number {
   return ties.reduce((sum, tie) => (tie?.id === id ? sum + tie.weight : sum), 0);
 }
 

@@ -4,6 +4,7 @@ import { readTies } from '../../payload/ties';
 import { textOf } from './texts';
 import type { LockStore } from '../lock-store';
 import { keptUnder, type FailedEntry, type ListedEntry, type FailedStore, type Forgotten } from '../failed-store';
+import { retried } from '../kit/batch-counts';
 import { uuidv7 } from '../../payload/uuid';
 import type { MemoryStore } from './store';
 import type { Listening, RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
@@ -116,7 +117,8 @@ export class MemoryFailedStore implements FailedStore {
     const ties = { unique, lane };
     const [pushed] = this.#store.push(kept.queue, [{ payload, ...((unique ?? lane) && { ties }) }]) ?? [];
     if (typeof pushed === 'object' && 'duplicate' in pushed) return { held: pushed.duplicate };
-    this.#store.batches.retry(textOf(payload));
+    const tie = this.#store.batches.tieOf(textOf(payload));
+    this.#store.batches.change(tie?.id, retried(tie?.weight ?? 0));
     return this.#store.failed.delete(entry.id);
   }
 

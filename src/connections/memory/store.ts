@@ -29,6 +29,7 @@ import {
 } from '../contract';
 import { Recent } from '../../base/collections';
 import { batchEnded, DuplicatePayloadError } from '../errors';
+import { joined, skipped } from '../kit/batch-counts';
 import { FailedLog, MemoryLockStore, MemoryRecordStore } from './kept';
 import { Batches, UniqueKeys } from './ties';
 import { keepsPlace } from './lanes';
@@ -100,7 +101,7 @@ export class MemoryStore {
     const { refused, others } = this.#push(name, entries);
     if (batch !== undefined) {
       const inside = others === undefined ? entries : entries.filter((entry) => !others.has(entry));
-      this.batches.join(batch, inside);
+      this.batches.change(batch, joined(inside.map(({ ties }) => ties?.batch)));
     }
     this.changed();
     if (refused !== undefined) throw new DuplicatePayloadError(this.#name, name, refused.toString());
@@ -112,7 +113,8 @@ export class MemoryStore {
     if (until > 0 && left <= 0) return 'late';
     if (this.records.valueIn(ONCE, key) !== undefined) return 'before';
     if (until === 0) return 'late';
-    const isSkipped = begins === undefined && this.batches.skip(entries);
+    const ties = entries.map((entry) => entry.ties?.batch);
+    const isSkipped = begins === undefined && this.batches.change(ties[0]?.id, skipped(ties)) !== undefined;
     const pushed = isSkipped ? 'skipped' : this.push(queue, entries.map(entryOf), begins);
     this.records.set({ kind: ONCE, id: key, value: '' }, left);
     return pushed ?? entries.map(() => 'queued');
@@ -230,7 +232,7 @@ export class MemoryStore {
       if (outcome !== 'released') {
         queue.forgetCancelled(reserved);
         this.unique.leave(reserved);
-        this.batches.leave(reserved, settlement);
+        this.batches.leave([reserved], settlement);
       }
       if (outcome === 'failed') this.#fail(settlement);
       if (outcome === 'completed' || outcome === 'failed') {
@@ -399,7 +401,7 @@ export class MemoryStore {
   /** These were removed without a worker ending them. */
   #leave(texts: readonly Text[]): void {
     for (const text of texts) this.unique.leave(text);
-    this.batches.leaveAll(texts);
+    this.batches.leave(texts);
   }
 
   /** A queue that is remembered from now on. */

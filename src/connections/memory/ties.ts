@@ -3,22 +3,21 @@ import type { Milliseconds, Seconds, Clock } from '../../base/clock';
 import { isTakenBack, readTies, type TiedJob, type BatchTie } from '../../payload/ties';
 import { bytesOf, type Text } from './texts';
 import { BATCH_KEPT, type BatchEnd, type BatchStore, type NewBatch } from '../batch-store';
-import type { Entry, FollowUp, Settlement } from '../contract';
+import type { FollowUp, Settlement } from '../contract';
 import {
-  cancelledBatch,
+  cancelled,
   changeBy,
-  changedBatch,
+  changed,
   endOf,
-  heldBatch,
+  held,
   newlyKept,
-  retriedBatch,
-  sumOf,
-  sealedBatch,
+  sealed,
   stateOf,
-  weightIn,
+  sumOf,
   type BatchChange,
   type BatchStep,
   type KeptBatch,
+  type Rule,
 } from '../kit/batch-counts';
 
 export interface Holder {
@@ -116,49 +115,28 @@ export class Batches {
     return undefined;
   }
 
-  /** These entries were queued. */
-  join(id: string, entries: readonly Pick<Entry, 'ties'>[]): void {
-    this.#hold(id);
-    const ties = entries.map(({ ties }) => ties?.batch);
-    this.#change(id, { pending: weightIn(id, ties) });
+  /** Undefined if it does not change, or is not known: whoever pruned it did not want to hear of it. */
+  change(id: string | undefined, rule: Rule): BatchStep | undefined {
+    const batch = id === undefined ? undefined : this.#batches.get(id);
+    const step = batch && rule(batch, this.#clock.now());
+    if (step === undefined) return undefined;
+    this.#batches.set(step.batch.id, step.batch);
+    for (const followUp of step.followUps) this.#follow(followUp);
+    return step;
   }
 
-  /** These entries come after their batch was cancelled, but while it is still open. False if that is not so. */
-  skip(entries: readonly Pick<Entry, 'ties'>[]): boolean {
-    const id = entries[0]?.ties?.batch?.id;
-    const { cancelledAt, openUntil } = (id !== undefined && this.#batches.get(id)) || {};
-    if (cancelledAt === undefined || openUntil === undefined) return false;
-    const ties = entries.map(({ ties }) => ties?.batch);
-    this.#change(id!, { skipped: weightIn(id!, ties) });
-    return true;
-  }
-
-  /** A job of a batch has ended. */
-  leave(text: Text, settlement: Settlement): void {
-    const tie = this.#tieOf(text);
-    if (tie === undefined) return;
-    this.#change(tie.id, changeBy(tie, settlement));
-  }
-
-  /** Jobs were removed in one step, without a worker ending them. */
-  leaveAll(texts: readonly Text[]): void {
+  /** Jobs have ended in one step. @param settlement absent: they were removed, without a worker ending them */
+  leave(texts: readonly Text[], settlement?: Settlement): void {
     const changes = new Map<string, BatchChange>();
     for (const text of texts) {
-      const tie = this.#tieOf(text);
-      if (tie !== undefined) changes.set(tie.id, sumOf(changes.get(tie.id), changeBy(tie)));
+      const tie = this.tieOf(text);
+      if (tie !== undefined) changes.set(tie.id, sumOf(changes.get(tie.id), changeBy(tie, settlement)));
     }
-    for (const [id, change] of changes) this.#change(id, change);
-  }
-
-  /** A failed job goes back to its queue. */
-  retry(text: Text): void {
-    const tie = this.#tieOf(text);
-    const batch = tie && this.#batches.get(tie.id);
-    if (batch !== undefined) this.#batches.set(batch.id, retriedBatch(batch, tie!.weight));
+    for (const [id, change] of changes) this.change(id, changed(change));
   }
 
   isCancelled(text: Text): boolean {
-    const tie = this.#tieOf(text);
+    const tie = this.tieOf(text);
     return tie !== undefined && this.#batches.get(tie.id)?.cancelledAt !== undefined;
   }
 
@@ -167,9 +145,9 @@ export class Batches {
   }
 
   /**
-   * The batch store of a connection. @param changed notifies those who wait for work
+   * The batch store of a connection. @param whenChanged notifies those who wait for work
    */
-  store(changed: () => void): BatchStore {
+  store(whenChanged: () => void): BatchStore {
     return {
       find: async (id) => {
         const batch = this.#batches.get(id);
@@ -185,42 +163,15 @@ export class Batches {
           .slice(offset, offset + limit)
           .map(stateOf);
       },
-      hold: async (id) => this.#hold(id),
+      hold: async (id) => this.change(id, held) !== undefined,
       seal: async (id, _queue, abandoned) => {
-        const batch = this.#batches.get(id);
-        const step = batch && sealedBatch(batch, abandoned, this.#clock.now());
-        if (step === undefined) return false;
-        this.#keep(step);
-        changed();
-        return true;
+        const isSealed = this.change(id, sealed(abandoned)) !== undefined;
+        if (isSealed) whenChanged();
+        return isSealed;
       },
-      cancel: async (id) => {
-        const batch = this.#batches.get(id);
-        if (batch === undefined || endOf(batch) !== undefined) return false;
-        this.#batches.set(id, cancelledBatch(batch, this.#clock.now()));
-        return true;
-      },
+      cancel: async (id) => this.change(id, cancelled) !== undefined,
       prune: async ({ olderThan, unfinished = false }) => this.#forgetFinished(olderThan, unfinished),
     };
-  }
-
-  #hold(id: string): boolean {
-    const batch = this.#batches.get(id);
-    const held = batch && heldBatch(batch, this.#clock.now());
-    if (held !== undefined) this.#batches.set(id, held);
-    return held !== undefined;
-  }
-
-  #change(id: string, change: BatchChange): void {
-    const batch = this.#batches.get(id);
-    // Whoever pruned it did not want to hear of it.
-    if (batch === undefined) return;
-    this.#keep(changedBatch(batch, change, this.#clock.now()));
-  }
-
-  #keep({ batch, followUps }: BatchStep): void {
-    this.#batches.set(batch.id, batch);
-    for (const followUp of followUps) this.#follow(followUp);
   }
 
   #forgetFinished(olderThan: number, unfinished = false): number {
@@ -234,7 +185,7 @@ export class Batches {
     return forgotten;
   }
 
-  #tieOf(text: Text): BatchTie | undefined {
+  tieOf(text: Text): BatchTie | undefined {
     return this.#batches.size === 0 ? undefined : readTies(bytesOf(text))?.batch;
   }
 }

@@ -4,7 +4,6 @@
  * locked in the order of their ids, as two calls could deadlock otherwise.
  */
 import type { Seconds, Milliseconds } from '../../base/clock';
-import type { FailedLink } from '../../job/job-context';
 import {
   BATCH_KEPT,
   type BatchCallbacks,
@@ -16,20 +15,16 @@ import {
 } from '../batch-store';
 import type { FollowUp } from '../contract';
 import {
-  cancelledBatch,
-  changedBatch,
+  changed,
   endOf,
-  heldBatch,
-  retriedBatch,
-  sealedBatch,
   stateOf,
   sumOf,
-  weightIn,
   type BatchChange,
   type BatchStep,
   type KeptBatch,
+  type Rule,
 } from '../kit/batch-counts';
-import { isTrue, type Dialect, type Leaving, type QueuedJob } from './dialect';
+import { isTrue, type Dialect, type Leaving } from './dialect';
 import {
   raw,
   sql,
@@ -43,10 +38,6 @@ import {
   type SqlValue,
   type SqlRow,
 } from './statement';
-import type { BatchTie } from '../../payload/ties';
-
-/** How a batch changes; undefined: not at all. */
-type Rule = (batch: KeptBatch, now: Milliseconds) => BatchStep | undefined;
 
 export type BatchDialect = Pick<
   Dialect,
@@ -83,7 +74,7 @@ export class BatchRows {
    * @param begins given if the batch starts with this push
    */
   *begin(id: string, begins: NewBatch | undefined): Work<BatchEnd | undefined> {
-    if (begins === undefined) return endOf((yield* this.#held(id))?.batch);
+    if (begins === undefined) return endOf((yield* this.held(id))?.batch);
     yield* runEach(this.beginning(begins));
     return undefined;
   }
@@ -103,76 +94,24 @@ export class BatchRows {
     return [this.#removal(BATCH_KEPT, false, SWEPT), replace(tables.batches, ['id'], row)];
   }
 
-  /** Counts jobs that were put into their queues. Returns what the batch sends because of it. */
-  *join(id: string, jobs: readonly QueuedJob[]): Work<readonly FollowUp[]> {
-    const added = jobs.map(({ batch }) => batch);
-    const pending = weightIn(id, added);
-    const step = yield* this.#change(id, (batch, now) =>
-      changedBatch(heldBatch(batch, now) ?? batch, { pending }, now),
-    );
-    return step?.followUps ?? [];
-  }
-
-  /**
-   * Counts jobs that come after their batch was cancelled, but while it is still open. Returns what it sends because of it;
-   * undefined if that is not so.
-   */
-  *skip(id: string, jobs: readonly QueuedJob[]): Work<readonly FollowUp[] | undefined> {
-    const added = jobs.map(({ batch }) => batch);
-    const skipped = weightIn(id, added);
-    const step = yield* this.#change(id, (batch, now) =>
-      batch.cancelledAt === undefined || batch.openUntil === undefined
-        ? undefined
-        : changedBatch(batch, { skipped }, now),
-    );
-    return step?.followUps;
-  }
-
   /** Counts jobs that have ended. Returns what their batches send because of it. */
   *leave(changes: ReadonlyMap<string, BatchChange>): Work<readonly FollowUp[]> {
     const followUps: FollowUp[] = [];
     for (const id of [...changes.keys()].toSorted()) {
-      const step = yield* this.#change(id, (batch, now) => changedBatch(batch, changes.get(id)!, now));
+      const step = yield* this.change(id, changed(changes.get(id)!));
       followUps.push(...(step?.followUps ?? []));
     }
     return followUps;
-  }
-
-  /** Locks the batch until the transaction ends. Call it before unique keys are locked, as pushes do. */
-  *lock(id: string): Work<void> {
-    yield* this.#held(id);
   }
 
   /** Locks the batches, and returns those that exist. */
   *lockAll(ids: readonly string[]): Work<readonly BatchState[]> {
     const states: BatchState[] = [];
     for (const id of ids.toSorted()) {
-      const held = yield* this.#held(id);
+      const held = yield* this.held(id);
       if (held !== undefined) states.push(stateOf(held.batch));
     }
     return states;
-  }
-
-  /** Counts a failed job that went back into its queue. */
-  *retry({ id, weight }: BatchTie): Work<void> {
-    yield* this.#change(id, (batch) => silently(retriedBatch(batch, weight)));
-  }
-
-  *hold(id: string): Work<boolean> {
-    const step = yield* this.#change(id, (batch, now) => silently(heldBatch(batch, now)));
-    return step !== undefined;
-  }
-
-  /** Undefined if the batch was already sealed, is unknown, or is not to be abandoned yet. */
-  *seal(id: string, abandoned: FailedLink | undefined): Work<BatchStep | undefined> {
-    return yield* this.#change(id, (batch, now) => sealedBatch(batch, abandoned, now));
-  }
-
-  *cancel(id: string): Work<boolean> {
-    const step = yield* this.#change(id, (batch, now) =>
-      silently(endOf(batch) === undefined ? cancelledBatch(batch, now) : undefined),
-    );
-    return step !== undefined;
   }
 
   /** The ids of the given batches that were cancelled. */
@@ -227,9 +166,9 @@ export class BatchRows {
     );
   }
 
-  /** Also undefined if the batch is gone: whoever pruned it does not want its callbacks. */
-  *#change(id: string, rule: Rule): Work<BatchStep | undefined> {
-    const { batch, now } = (yield* this.#held(id)) ?? {};
+  /** Undefined if it does not change, or is gone: whoever pruned it does not want its callbacks. */
+  *change(id: string, rule: Rule): Work<BatchStep | undefined> {
+    const { batch, now } = (yield* this.held(id)) ?? {};
     const outline = batch && rule(batch, now!);
     if (outline === undefined) return undefined;
     const isSilent = outline.followUps.length === 0;
@@ -238,8 +177,8 @@ export class BatchRows {
     return step;
   }
 
-  /** Reads the batch, and locks it until the transaction ends. */
-  *#held(id: string): Work<{ readonly batch: KeptBatch; readonly now: Milliseconds } | undefined> {
+  /** Reads the batch, and locks it until the transaction ends. Call it before unique keys are locked, as pushes do. */
+  *held(id: string): Work<{ readonly batch: KeptBatch; readonly now: Milliseconds } | undefined> {
     const { key, forUpdate } = this.#dialect;
     const [row] = yield* rowsOf(this.#select(sql`WHERE id = ${key(id)} ${forUpdate}`));
     return row && { batch: batchOf(row), now: moment(row.at(-1))! };
@@ -299,9 +238,6 @@ const eventsIn = (sent: SqlValue | undefined): readonly BatchEvent[] =>
   String(sent)
     .split(',')
     .filter((event) => event !== '') as BatchEvent[];
-
-/** A step that sends nothing. */
-const silently = (batch: KeptBatch | undefined): BatchStep | undefined => batch && { batch, followUps: [] };
 
 /** Converts seconds to milliseconds since 1970. */
 function moment(value: SqlValue | undefined): Milliseconds | undefined {

@@ -5,7 +5,7 @@ import type { Seconds } from '../../base/clock';
 import type { FailedLink } from '../../job/job-context';
 import type { BatchCallbacks, BatchState, BatchStore } from '../batch-store';
 import type { FollowUp, Finding, RecountOptions } from '../contract';
-import { changeBy, type BatchChange } from '../kit/batch-counts';
+import { cancelled, changeBy, held, sealed, type BatchChange, type Rule } from '../kit/batch-counts';
 import { tiedIn, type Removed, type Dialect } from './dialect';
 import {
   orderOf,
@@ -55,21 +55,16 @@ export class Batches extends StorePart implements BatchStore {
     return this.access('batches.list', { consequence: 'no batches were listed' }, () => this.batchRows.list(page));
   }
 
-  async hold(id: string): Promise<boolean> {
-    const purpose = repeatable(`the batch ${id} was not held open`);
-    return this.access('batches.hold', purpose, () => this.dialect.transaction(() => this.batchRows.hold(id)));
+  hold(id: string): Promise<boolean> {
+    return this.#change('batches.hold', repeatable(`the batch ${id} was not held open`), id, held);
   }
 
-  async seal(id: string, _queue?: string, abandoned?: FailedLink): Promise<boolean> {
-    const sealed = await this.#sending('batches.seal', orderOf(`the batch ${id} was not sealed`), (rows) =>
-      rows.seal(id, abandoned),
-    );
-    return sealed !== undefined;
+  seal(id: string, _queue?: string, abandoned?: FailedLink): Promise<boolean> {
+    return this.#change('batches.seal', orderOf(`the batch ${id} was not sealed`), id, sealed(abandoned));
   }
 
-  async cancel(id: string): Promise<boolean> {
-    const purpose = orderOf(`the batch ${id} was not cancelled`);
-    return this.access('batches.cancel', purpose, () => this.dialect.transaction(() => this.batchRows.cancel(id)));
+  cancel(id: string): Promise<boolean> {
+    return this.#change('batches.cancel', orderOf(`the batch ${id} was not cancelled`), id, cancelled);
   }
 
   async prune({ olderThan, unfinished = false }: Parameters<BatchStore['prune']>[0]): Promise<number> {
@@ -114,6 +109,11 @@ export class Batches extends StorePart implements BatchStore {
       return { done, followUps: changes.size === 0 ? [] : yield* rows.leave(changes) };
     }))!;
     return done;
+  }
+
+  /** Whether it has changed. */
+  async #change(operation: string, purpose: Purpose, id: string, rule: Rule): Promise<boolean> {
+    return (await this.#sending(operation, purpose, (rows) => rows.change(id, rule))) !== undefined;
   }
 
   /** Runs work, and pushes what its batches send, in one transaction. */

@@ -15,6 +15,7 @@ import {
   type ListedEntry,
 } from '../failed-store';
 import { nextToRead } from '../../base/collections';
+import { retried } from '../kit/batch-counts';
 import { countMany } from './queues';
 import { newJob, type Dialect, type NewFailure } from './dialect';
 import {
@@ -85,22 +86,22 @@ export class FailedJobs extends StorePart implements FailedStore {
     const job = { ...newJob(payload, 0), queue, unique: false, tie: ties?.unique, lane: ties?.lane };
     const thisJob = sql`FROM ${this.#table}
       WHERE uuid = ${key(id)} AND ${failed.failedAt} = ${failedAt} AND ${failed.hasPayload(entry.payload)}`;
-    const retried = await this.access('failed.retry', purpose, () =>
+    const result = await this.access('failed.retry', purpose, () =>
       transaction(function* () {
         // If another call is retrying it, it is as good as gone.
         if ((yield* rowsOf(sql`SELECT 1 ${thisJob} ${skipLocked}`)).length === 0) return false;
         if (jobs.remember !== undefined) yield* written(jobs.remember(queue));
-        if (batch !== undefined) yield* batchRows.lock(batch.id);
+        if (batch !== undefined) yield* batchRows.held(batch.id);
         const refused = yield* jobs.push([job], undefined);
         const held = typeof refused === 'object' ? refused.get(0) : undefined;
         if (held !== undefined && 'duplicate' in held) return { held: held.duplicate };
         yield* written(sql`DELETE ${thisJob}`);
-        if (batch !== undefined) yield* batchRows.retry(batch);
+        if (batch !== undefined) yield* batchRows.change(batch.id, retried(batch.weight));
         return true;
       }),
     );
-    if (retried === true) this.wrote(queue);
-    return retried;
+    if (result === true) this.wrote(queue);
+    return result;
   }
 
   async forget({ id, queue, payload }: Forgotten): Promise<boolean> {

@@ -7,6 +7,7 @@ import { MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/collections';
 import type { NewBatch } from '../batch-store';
 import type { Pushed, Once, PushedOnce } from '../contract';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
+import { skipped } from '../kit/batch-counts';
 import { Lane } from '../kit/lane';
 import type { Holders, QueuedJob, Dialect, PushAnswer } from './dialect';
 import { packetTooLarge } from './errors';
@@ -194,9 +195,10 @@ export function* pushOnce(
     if ((yield* timeOf(dialect)) * 1000 >= until) return 'late';
     if (!isNew) return 'before';
     const batch = begins === undefined ? jobs[0]?.batch?.id : undefined;
-    const followUps = batch === undefined ? undefined : yield* batchRows.skip(batch, jobs);
-    if (followUps !== undefined) {
-      if (followUps.length > 0) yield* dialect.jobs.push(followUps.map(followerOf), undefined);
+    const ties = jobs.map((job) => job.batch);
+    const late = batch === undefined ? undefined : yield* batchRows.change(batch, skipped(ties));
+    if (late !== undefined) {
+      if (late.followUps.length > 0) yield* dialect.jobs.push(late.followUps.map(followerOf), undefined);
       return 'skipped';
     }
     if (jobs.length === 0 && begins === undefined) return [];

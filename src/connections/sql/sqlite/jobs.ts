@@ -3,6 +3,7 @@ import type { Seconds } from '../../../base/clock';
 import { MOST_BYTES, MOST_JOBS } from '../../../base/collections';
 import type { NewBatch } from '../../batch-store';
 import type { RenewResult } from '../../contract';
+import { joined } from '../../kit/batch-counts';
 import { hasKeys, type CallMark } from '../calls';
 import {
   countCrash,
@@ -129,7 +130,10 @@ export class SqliteJobs implements JobStatements {
     const keyed = hasKeys(jobs) ? yield* this.#keys.take(jobs, now) : undefined;
     const added = keyed?.added ?? jobs;
     yield* this.#add(added, now);
-    if (batch !== undefined) yield* this.#add((yield* this.#batches.join(batch, added)).map(followerOf), now);
+    if (batch !== undefined) {
+      const step = yield* this.#batches.change(batch, joined(added.map((job) => job.batch)));
+      yield* this.#add(step?.followUps.map(followerOf) ?? [], now);
+    }
     return keyed?.holders;
   }
 
