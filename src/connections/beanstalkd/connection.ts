@@ -6,7 +6,6 @@ import { Recent } from '../../base/collections';
 import { JOBS_ALONE, type ConnectorContext } from '../driver';
 import type {
   Connection,
-  Counts,
   Diagnosis,
   Entry,
   RenewResult,
@@ -66,11 +65,7 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
     this.#caller = new BeanstalkdCaller({ ...context, address: this.address }, place, (facts) => this.#hear(facts));
     this.#reservers = new Reservers(this.#caller);
     this.#waits = new Waits(context.clock);
-    this.buried = new BuriedJobs(
-      this.#caller,
-      (queue) => this.#tubes.of(queue),
-      () => this.#queues(),
-    );
+    this.buried = new BuriedJobs(this.#caller, this.#tubes, () => this.queues.names());
   }
 
   push(queue: string, entries: readonly Entry[]): Promise<void> {
@@ -110,32 +105,29 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
   }
 
   readonly queues: Queues = {
-    names: () => this.#queues(),
-    counts: (queue) => this.#counts(queue),
+    names: () =>
+      this.#do('queues', async () => {
+        const question = { consequence: 'the queues were not read', repeatable: true };
+        const [list] = await this.#caller.call(() => ['list-tubes'], question);
+        const names = entriesOf(list!.body).flatMap((tube) => this.#tubes.queueOf(tube) ?? []);
+        const states = await this.#caller.call(
+          () => names.map((name) => `stats-tube ${this.#tubes.of(name)}`),
+          question,
+        );
+        const isUsed = (state: Reply): boolean => Object.values(tubeCounts(state)).some((count) => count > 0);
+        return names.filter((_, index) => isUsed(states[index]!)).toSorted();
+      }),
+    counts: (queue) =>
+      this.#do('counts', async () => {
+        const consequence = `queue '${queue}' was not counted`;
+        const commands = [`stats-tube ${this.#tubes.of(queue)}`];
+        const [reply] = await this.#caller.call(() => commands, { consequence, repeatable: true });
+        const { ready, delayed, reserved } = tubeCounts(reply!);
+        return { ready, delayed, reserved };
+      }),
     /** Jobs held by other connections stay: only their holders can end them. */
     clear: (queue) => this.#do('clear', () => clearTube(this.#caller, this.#reservers, this.#tubes.of(queue))),
   };
-
-  #counts(queue: string): Promise<Counts> {
-    return this.#do('counts', async () => {
-      const tube = this.#tubes.of(queue);
-      const consequence = `queue '${queue}' was not counted`;
-      const [reply] = await this.#caller.call(() => [`stats-tube ${tube}`], { consequence, repeatable: true });
-      const { ready, delayed, reserved } = tubeCounts(reply!);
-      return { ready, delayed, reserved };
-    });
-  }
-
-  #queues(): Promise<readonly string[]> {
-    return this.#do('queues', async () => {
-      const question = { consequence: 'the queues were not read', repeatable: true };
-      const [list] = await this.#caller.call(() => ['list-tubes'], question);
-      const names = entriesOf(list!.body).flatMap((tube) => this.#tubes.queueOf(tube) ?? []);
-      const states = await this.#caller.call(() => names.map((name) => `stats-tube ${this.#tubes.of(name)}`), question);
-      const isUsed = (state: Reply): boolean => Object.values(tubeCounts(state)).some((count) => count > 0);
-      return names.filter((_, index) => isUsed(states[index]!)).toSorted();
-    });
-  }
 
   diagnose(): Promise<readonly Diagnosis[]> {
     return this.#do('diagnose', () => diagnoseBeanstalkd(this.#caller, this.#context.maxPayload));

@@ -123,18 +123,18 @@ async function endDelayed(ask: Ask, link: Link, tube: string): Promise<number> {
 /** Failed jobs for which there is no failed store: buried, and kicked to run again. */
 export class BuriedJobs implements Buried {
   readonly #caller: BeanstalkdCaller;
-  readonly #tubeOf: (queue: string) => string;
+  readonly #tubes: Tubes;
   readonly #queues: () => Promise<readonly string[]>;
 
-  constructor(caller: BeanstalkdCaller, tubeOf: (queue: string) => string, queues: () => Promise<readonly string[]>) {
+  constructor(caller: BeanstalkdCaller, tubes: Tubes, queues: () => Promise<readonly string[]>) {
     this.#caller = caller;
-    this.#tubeOf = tubeOf;
+    this.#tubes = tubes;
     this.#queues = queues;
   }
 
   async count(queue: string): Promise<number> {
     const question = { consequence: 'the buried jobs were not counted', repeatable: true };
-    const [reply] = await this.#caller.call(() => [`stats-tube ${this.#tubeOf(queue)}`], question);
+    const [reply] = await this.#caller.call(() => [`stats-tube ${this.#tubes.of(queue)}`], question);
     return tubeCounts(reply!).buried;
   }
 
@@ -151,7 +151,7 @@ export class BuriedJobs implements Buried {
     const question = { consequence: 'not all buried jobs were reached', repeatable: true };
     let count = 0;
     for (const queue of queues) {
-      const tube = this.#tubeOf(queue);
+      const tube = this.#tubes.of(queue);
       // No more than there are now: a job that fails again is buried again.
       for (let left = await this.count(queue); left > 0; left -= 1) {
         const first = (await this.#caller.call((link) => [...link.use(tube), 'peek-buried'], question)).at(-1)!;

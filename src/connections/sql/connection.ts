@@ -2,21 +2,15 @@
 import { ALL_CAPABLE } from '../driver';
 import type {
   Connection,
-  Counts,
   Diagnosis,
   Entry,
-  Once,
-  PageToPush,
   PeekedJob,
-  PlacedJob,
   Pushed,
-  PushedOnce,
   RenewResult,
   Reservation,
   Settled,
   Settlement,
   ThreadAccess,
-  WaitingState,
   Wanted,
   Migrations,
   Queues,
@@ -53,8 +47,6 @@ import {
   inPieces,
   type Engine,
   type Purpose,
-  type Sql,
-  type SqlResult,
   type SqlSession,
   type Work,
   type Store,
@@ -133,8 +125,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     this.threadAccess = threadAccess;
     this.#parts = parts;
     this.#dialect = dialect;
-    const send: Send = (jobs, consequence, begins) => this.#send(jobs, consequence, begins);
-    this.#lane = new PushLane(name, send, parts.pushedPage);
+    this.#lane = new PushLane(name, (...load) => this.#send(...load), parts.pushedPage);
     this.#store = {
       dialect,
       batchRows: new BatchRows(dialect),
@@ -186,10 +177,38 @@ export class SqlConnection extends StoreConnection implements Connection {
 
   readonly queues: Required<Queues> = {
     names: () => this.#access('queues', { consequence: 'no queues were listed' }, () => queues(this.#dialect)),
-    counts: (queue) => this.#counts(queue),
-    clear: (queue) => this.#clear(queue),
-    peek: (queue, state, limit, after) => this.#peek(queue, state, limit, after),
-    find: (id, queue) => this.#find(id, queue),
+    counts: async (queue) => {
+      const purpose = { consequence: 'nothing was counted' };
+      return inPieces(this.#store.access, 'counts', purpose, countJobs(this.#dialect, queue));
+    },
+    clear: async (queue) => {
+      const purpose = repeatable(`not all jobs of queue '${queue}' were removed`);
+      const removed = await clearQueue(
+        this.#dialect,
+        queue,
+        (work) => this.#access('clear', purpose, work),
+        (page) => this.batches.removing('clear', purpose, page),
+      );
+      // For jobs that came meanwhile.
+      await this.lanes.recount(true, [queue]);
+      return removed;
+    },
+    peek: async (queue, state, limit, after) => {
+      const purpose = { consequence: 'nothing was shown' };
+      const jobs = await this.#access('peek', purpose, () => peek(this.#dialect, queue, state, limit, after));
+      return jobs.map((job) => ({ ...shown(job), place: job.place }));
+    },
+    find: async (id, queue) => {
+      const purpose = { consequence: `job ${id} was not looked for` };
+      const reading = repeatable(purpose.consequence);
+      for (let looks = 0; ; looks += 1) {
+        const job = await this.#access('find', purpose, () => find(this.#dialect, id, queue));
+        if (job !== undefined) return { ...shown(job), queue: job.queue, state: job.state };
+        if (looks === MOST_LOOKS) return 'unseen';
+        // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.
+        if (!(await this.#access('find', reading, () => readSomeIds(this.#dialect, MOST_JOBS)))) return undefined;
+      }
+    },
     forget: (queue) => {
       const purpose = orderOf(`queue '${queue}' was not forgotten`);
       return this.#access('forget', purpose, () => forgetQueue(this.#dialect, queue));
@@ -197,62 +216,24 @@ export class SqlConnection extends StoreConnection implements Connection {
   };
 
   readonly keys: Required<KeyStore> = {
-    pushOnce: (page, once) => this.#pushOnce(page, once),
+    pushOnce: async ({ queue, entries, begins }, once) => {
+      const looking = { consequence: entries.length === 1 ? 'the job was not queued' : 'the jobs were not queued' };
+      const known = await this.#access('pushOnce', looking, () => lookOnce(this.#dialect, once));
+      if (known !== undefined) return known;
+      const jobs = queuedJobs(queue, entries);
+      const holders = (refused: PushAnswer) => this.#checked(jobs, refused, begins);
+      const purpose = { ...repeatable(looking.consequence), durable: true };
+      const pushed = await this.#access('pushOnce', purpose, () => pushOnce(this.#store, jobs, begins, once, holders));
+      for (const name of typeof pushed === 'string' ? [] : [queue, ...queuesOf(begins?.callbacks ?? [])])
+        this.#store.wrote(name);
+      return pushed;
+    },
     /** Unique keys are free when their jobs are gone, whoever removed them. */
     recount: async (options) => [
       ...(await this.batches.recount(options)),
       ...(await this.lanes.recount(options.repair)),
     ],
   };
-
-  async #counts(queue: string): Promise<Counts> {
-    const purpose = { consequence: 'nothing was counted' };
-    return inPieces(this.#store.access, 'counts', purpose, countJobs(this.#dialect, queue));
-  }
-
-  async #clear(queue: string): Promise<number> {
-    const purpose = repeatable(`not all jobs of queue '${queue}' were removed`);
-    const removed = await clearQueue(
-      this.#dialect,
-      queue,
-      (work) => this.#access('clear', purpose, work),
-      (page) => this.batches.removing('clear', purpose, page),
-    );
-    // For jobs that came meanwhile.
-    await this.lanes.recount(true, [queue]);
-    return removed;
-  }
-
-  async #peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]> {
-    const purpose = { consequence: 'nothing was shown' };
-    const jobs = await this.#access('peek', purpose, () => peek(this.#dialect, queue, state, limit, after));
-    return jobs.map((job) => ({ ...shown(job), place: job.place }));
-  }
-
-  async #find(id: string, queue?: string): Promise<PlacedJob | 'unseen' | undefined> {
-    const purpose = { consequence: `job ${id} was not looked for` };
-    const reading = repeatable(purpose.consequence);
-    for (let looks = 0; ; looks += 1) {
-      const job = await this.#access('find', purpose, () => find(this.#dialect, id, queue));
-      if (job !== undefined) return { ...shown(job), queue: job.queue, state: job.state };
-      if (looks === MOST_LOOKS) return 'unseen';
-      // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.
-      if (!(await this.#access('find', reading, () => readSomeIds(this.#dialect, MOST_JOBS)))) return undefined;
-    }
-  }
-
-  async #pushOnce({ queue, entries, begins }: PageToPush, once: Once): Promise<PushedOnce> {
-    const looking = { consequence: entries.length === 1 ? 'the job was not queued' : 'the jobs were not queued' };
-    const known = await this.#access('pushOnce', looking, () => lookOnce(this.#dialect, once));
-    if (known !== undefined) return known;
-    const jobs = queuedJobs(queue, entries);
-    const holders = (refused: PushAnswer) => this.#checked(jobs, refused, begins);
-    const purpose = { ...repeatable(looking.consequence), durable: true };
-    const pushed = await this.#access('pushOnce', purpose, () => pushOnce(this.#store, jobs, begins, once, holders));
-    for (const name of typeof pushed === 'string' ? [] : [queue, ...queuesOf(begins?.callbacks ?? [])])
-      this.#store.wrote(name);
-    return pushed;
-  }
 
   async now(): Promise<Milliseconds> {
     this.checkOpen('now');
@@ -308,11 +289,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   }
 
   /** If the answer gets lost the call is repeated; nothing is queued twice. */
-  async #send(
-    jobs: readonly QueuedJob[],
-    consequence: string,
-    begins: NewBatch | undefined,
-  ): Promise<Holders | undefined> {
+  async #send(...[jobs, consequence, begins]: Parameters<Send>): ReturnType<Send> {
     await this.#parts.tables.check(consequence);
     // An unanswered transaction may still have its client's record locked.
     if (this.#pushClient.isUnheard) this.#pushClient = new CallClient();
@@ -346,7 +323,10 @@ export class SqlConnection extends StoreConnection implements Connection {
     const held = new Map<number, Exclude<Pushed, 'queued'>>();
     let place = 0;
     const divided: SqlSession = {
-      run: (statements) => (statements[0]?.apart === true ? this.#apart(statements) : session.run(statements)),
+      run: (statements) =>
+        statements[0]?.apart === true
+          ? this.#access('push', { consequence: purpose.consequence }, () => runAll(statements))
+          : session.run(statements),
     };
     for (const page of pages) {
       const pushing = perform(divided, jobs.push(page.map(lockingNoLane), undefined, begins)).catch(
@@ -359,10 +339,6 @@ export class SqlConnection extends StoreConnection implements Connection {
       place += page.length;
     }
     return pushedOf(entries.length, held);
-  }
-
-  #apart(statements: readonly Sql[]): Promise<readonly SqlResult[]> {
-    return this.#access('push', { consequence: 'the job was not queued' }, () => runAll(statements));
   }
 
   /** @throws DuplicatePayloadError, E_BATCH_ENDED */

@@ -52,17 +52,11 @@ export class SqlControl extends StorePart implements Control {
     left?: (queue: string, payload: Buffer) => void,
   ): Promise<CancelResult> {
     const order = orderOf(`job ${id} was not cancelled`);
-    const reading: Purpose = { ...order, writes: 'repeatable' };
-    for (;;) {
-      const { result, left: gone } = await this.#batches.removing('control.cancel', order, () =>
-        cancel(this.dialect, id, queue, reason),
-      );
-      if (result === 'raced') continue;
-      if (gone !== undefined) left?.(gone.queue, gone.payload);
-      if (result !== 'unknown') return result;
-      // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.
-      if (!(await this.access('control.cancel', reading, () => readSomeIds(this.dialect, PAGE)))) return 'unknown';
-    }
+    const done = await this.#ordered('control.cancel', order, () =>
+      this.#batches.removing('control.cancel', order, () => cancel(this.dialect, id, queue, reason)),
+    );
+    if (done.left !== undefined) left?.(done.left.queue, done.left.payload);
+    return done.result as CancelResult;
   }
 
   async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
@@ -74,16 +68,26 @@ export class SqlControl extends StorePart implements Control {
 
   async reschedule(id: string, to: Moment, queue?: string): Promise<RescheduleResult | 'debounced'> {
     const order = orderOf(`job ${id} was not rescheduled`);
+    const done = await this.#ordered('control.reschedule', order, () =>
+      this.access('control.reschedule', order, () => reschedule(this.dialect, id, to, queue)),
+    );
+    if (done.queue !== undefined) this.wrote(done.queue);
+    return done.result as RescheduleResult | 'debounced';
+  }
+
+  /** Gives an order to a job until it was not `raced`. */
+  async #ordered<T extends { readonly result: string }>(
+    operation: string,
+    order: Purpose,
+    give: () => Promise<T>,
+  ): Promise<T> {
     const reading: Purpose = { ...order, writes: 'repeatable' };
     for (;;) {
-      const { result, queue: own } = await this.access('control.reschedule', order, () =>
-        reschedule(this.dialect, id, to, queue),
-      );
-      if (result === 'raced') continue;
-      if (own !== undefined) this.wrote(own);
-      if (result !== 'unknown') return result;
-      // As for a cancellation.
-      if (!(await this.access('control.reschedule', reading, () => readSomeIds(this.dialect, PAGE)))) return 'unknown';
+      const done = await give();
+      if (done.result === 'raced') continue;
+      // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.
+      if (done.result !== 'unknown' || !(await this.access(operation, reading, () => readSomeIds(this.dialect, PAGE))))
+        return done;
     }
   }
 

@@ -37,6 +37,7 @@ import type { Listening } from '../kit/connection';
 import type { CallMark } from './calls';
 import {
   raw,
+  sql,
   type Row,
   type RowId,
   type Sql,
@@ -420,6 +421,35 @@ export const RESERVED = 'reserved_at IS NOT NULL';
 
 /** When held jobs would be due, where columns can hold it: see `Line.heldAt`. */
 export const HELD_AT = 9e15;
+
+/**
+ * The line of a database whose indexes repeat the conditions of states.
+ *
+ * @param due when a delayed job is due, as the index on it has it
+ */
+export const indexedLine = (
+  { jobs }: Dialect['tables'],
+  due: string,
+  rest: Pick<Line, 'along' | 'hasLease' | 'payload'>,
+): Line => ({
+  ...rest,
+  of: (queue) => sql`FROM ${jobs} WHERE queue = ${queue}`,
+  state: {
+    ready: raw(READY),
+    delayed: raw(`${DELAYED} AND ${due} <> ${HELD_AT}`),
+    reserved: raw(RESERVED),
+    held: raw(`${DELAYED} AND ${due} = ${HELD_AT}`),
+  },
+  unplaced: raw(DELAYED),
+  heldAt: HELD_AT,
+  at: { delayed: raw(due), reserved: raw('lease_until') },
+  order: {
+    ready: [raw('place'), raw('id')],
+    delayed: [raw(due), raw('id')],
+    held: [raw(due), raw('id')],
+    reserved: RESERVED_ORDER,
+  },
+});
 
 /** The order of the reserved jobs, of which there are few. Other programs set neither lease nor place. */
 export const RESERVED_ORDER = [raw('COALESCE(lease_until, 0)'), raw('COALESCE(place, 0)'), raw('id')];

@@ -1,16 +1,7 @@
 /** The PostgreSQL dialect. */
 import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
-import {
-  DELAYED,
-  HELD_AT,
-  READY,
-  RESERVED,
-  RESERVED_ORDER,
-  tiedIn,
-  type Dialect,
-  type FailedColumns,
-} from '../dialect';
+import { indexedLine, tiedIn, type Dialect, type FailedColumns } from '../dialect';
 import { AFTER_ALL, BEFORE_ALL } from '../jobs';
 import { insertInto, numeral, raw, rowsOf, run, runAll, sql, transaction, type Row, type Sql } from '../statement';
 import { addAmounts, noteSequence } from '../records';
@@ -82,28 +73,12 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     forUpdate: raw('FOR UPDATE'),
     runTogether: (statements) => transaction(() => runAll(statements), BEGIN),
     transaction: (work) => transaction(work, BEGIN),
-    line: {
-      of: (queue) => sql`FROM ${tables.jobs} WHERE queue = ${queue}`,
-      state: {
-        ready: raw(READY),
-        delayed: raw(`${DELAYED} AND ${DUE} <> ${HELD_AT}`),
-        reserved: raw(RESERVED),
-        held: raw(`${DELAYED} AND ${DUE} = ${HELD_AT}`),
-      },
-      unplaced: raw(DELAYED),
-      heldAt: HELD_AT,
-      at: { delayed: raw(DUE), reserved: raw('lease_until') },
-      order: {
-        ready: [raw('place'), raw('id')],
-        delayed: [raw(DUE), raw('id')],
-        held: [raw(DUE), raw('id')],
-        reserved: RESERVED_ORDER,
-      },
+    line: indexedLine(tables, DUE, {
       along: { ready: raw('place'), reserved: raw('lease_until') },
       // An upper bound makes the server expect few rows, and use the index.
       hasLease: raw(`lease_until <= 'NaN'`),
       payload: String,
-    },
+    }),
     waiting: (due) => ({ due_at: due, available_at: sql`least(ceil(${due}::double precision), 2147483647)::integer` }),
     lastInLine: (_queue, at) => ({
       ...{ due_at: null, available_at: Math.floor(at) },

@@ -1,7 +1,7 @@
 /** How the jobs of a queue are found in a SQLite file. */
 import { isUtf8 } from 'node:buffer';
-import { DELAYED, HELD_AT, MOST_COUNTED, READY, RESERVED, RESERVED_ORDER, type Dialect, type Line } from '../dialect';
-import { raw, sql, type Sql } from '../statement';
+import { indexedLine, MOST_COUNTED, READY, type Dialect, type Line } from '../dialect';
+import { raw, type Sql } from '../statement';
 
 /** A payload as text if it is valid UTF-8, so that any client can show it. */
 export function storable(payload: string | Buffer): string | Buffer {
@@ -11,29 +11,12 @@ export function storable(payload: string | Buffer): string | Buffer {
 /** Reads a text column safely: a text that is not UTF-8 would end the process. */
 export const read = (column: string): Sql => raw(`CAST(${column} AS BLOB)`);
 
-const UNPLACED_ORDER = [raw('available_at'), raw('id')];
-
-export const sqliteLine = ({ jobs }: Dialect['tables']): Line => ({
-  of: (queue) => sql`FROM ${jobs} WHERE queue = ${queue}`,
-  state: {
-    ready: raw(READY),
-    delayed: raw(`${DELAYED} AND available_at <> ${HELD_AT}`),
-    reserved: raw(RESERVED),
-    held: raw(`${DELAYED} AND available_at = ${HELD_AT}`),
-  },
-  unplaced: raw(DELAYED),
-  heldAt: HELD_AT,
-  at: { delayed: raw('available_at'), reserved: raw('lease_until') },
-  order: {
-    ready: [raw('place'), raw('id')],
-    delayed: UNPLACED_ORDER,
-    held: UNPLACED_ORDER,
-    reserved: RESERVED_ORDER,
-  },
-  along: { reserved: raw('lease_until') },
-  hasLease: raw('lease_until IS NOT NULL'),
-  payload: storable,
-});
+export const sqliteLine = (tables: Dialect['tables']): Line =>
+  indexedLine(tables, 'available_at', {
+    along: { reserved: raw('lease_until') },
+    hasLease: raw('lease_until IS NOT NULL'),
+    payload: storable,
+  });
 
 /** Beyond these bounds a number has no room left. */
 const IN_LINE = `place BETWEEN -${MOST_COUNTED} AND ${MOST_COUNTED}`;
