@@ -299,7 +299,7 @@ export class FakeConnection extends MemoryConnection {
     const logged = log.add(this.name, queue, taken, now);
     for (const [place, one] of (pushed ?? []).entries()) log.skip(this.name, queue, entries[place]!, one, now);
     const batch = entries[0]?.ties?.batch?.id;
-    if (batch !== undefined) batchLog.join(batch, logged);
+    if (batch !== undefined) batchLog.get(batch)?.join(logged);
   }
 }
 

@@ -116,7 +116,7 @@ export class FakeQueue {
    * turn has come.
    */
   get batches(): readonly PushedBatch[] {
-    return this.#batches.all.map(({ batch }) => batch);
+    return [...this.#batches.values()].map(({ batch }) => batch);
   }
 
   /**
@@ -220,13 +220,13 @@ export class FakeQueue {
     }
     if (!Array.isArray(expected)) throw notAJob(expected, 'a list of jobs');
     const { name, isOf } = this.#expectedJobs(expected as readonly ExpectedMember[]);
-    const isThere = this.#batches.all.some(({ jobs }) => isOf(jobs));
+    const isThere = [...this.#batches.values()].some(({ jobs }) => isOf(jobs));
     this.#assert(isThere, `No batch of ${name} was dispatched.`, 'assertBatched', this.#batches);
   }
 
   /** @throws AssertionError */
   assertNothingBatched(): void {
-    const isRight = this.#batches.all.length === 0;
+    const isRight = this.#batches.size === 0;
     this.#assert(isRight, 'A batch was dispatched, and none should be.', 'assertNothingBatched', this.#batches);
   }
 

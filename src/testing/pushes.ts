@@ -284,30 +284,16 @@ class ReadBatch {
   }
 }
 
-export class BatchLog {
-  readonly #batches = new Map<string, ReadBatch>();
-
-  get all(): readonly ReadBatch[] {
-    return [...this.#batches.values()];
-  }
-
+/** By id. */
+export class BatchLog extends Map<string, ReadBatch> {
   begin(connection: string, begins: NewBatch, now: Milliseconds): void {
-    this.#batches.set(begins.id, new ReadBatch(connection, begins, now));
-  }
-
-  has(id: string): boolean {
-    return this.#batches.has(id);
-  }
-
-  join(id: string, jobs: readonly ReadPush[]): void {
-    this.#batches.get(id)?.join(jobs);
+    this.set(begins.id, new ReadBatch(connection, begins, now));
   }
 
   /** For people: what was dispatched, with one line for each job. */
   describe(): string {
-    const { all } = this;
-    if (all.length === 0) return 'No batch was dispatched.';
-    return `What was dispatched:${all.map((batch, place) => `\n  ${place + 1}. ${batch.describe()}`).join('')}`;
+    if (this.size === 0) return 'No batch was dispatched.';
+    return `What was dispatched:${[...this.values()].map((batch, place) => `\n  ${place + 1}. ${batch.describe()}`).join('')}`;
   }
 }
 

@@ -73,7 +73,7 @@ export async function runJob<J extends JobInstance>(job: J, options: RunJobOptio
     await keepEndOf(manager, running, outcome);
     await executor.announcer.announce(running, unsent(outcome));
     const run = jobRun(running, outcome, manager.clock.now());
-    const [, ...addedNow] = batches.all[0]?.jobs ?? [];
+    const [, ...addedNow] = batches.get(id)?.jobs ?? [];
     return {
       ...run,
       job: run.job ?? job,

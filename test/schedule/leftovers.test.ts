@@ -118,5 +118,5 @@ test('all failed occurrences of a schedule can be sent back, and hold up no new 
   expect(await manager.failed.retry('all')).toBe(3);
   expect(await fleet.sent()).toHaveLength(3);
   expect(fleet.store.failed.size).toBe(0);
-  expect(fleet.store.unique.snapshot().size).toBe(0);
+  expect(fleet.store.unique.size).toBe(0);
 });

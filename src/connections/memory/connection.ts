@@ -144,7 +144,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
       queues,
       failed: [...this.#store.failed.values()],
       locks: this.#store.locks.snapshot(),
-      unique: this.#store.unique.snapshot(),
+      unique: new Map(this.#store.unique),
       batches: this.#store.batches.snapshot(),
     };
   }

@@ -18,36 +18,18 @@ interface Failure {
 }
 
 /** The failed jobs of a memory store, by id and in the order in which they failed. */
-export class FailedLog {
-  readonly #entries = new Map<string, FailedEntry>();
+export class FailedLog extends Map<string, FailedEntry> {
   #order: Failure[] = [];
   #last = 0;
-
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  get(id: string): FailedEntry | undefined {
-    return this.#entries.get(id);
-  }
 
   /** Adds the entry as the newest one, and replaces the one with its id. */
   put(entry: FailedEntry): void {
     this.#last += 1;
     // A map keeps the place of a key that is set again.
-    this.#entries.delete(entry.id);
-    this.#entries.set(entry.id, entry);
+    this.delete(entry.id);
+    this.set(entry.id, entry);
     this.#order.push({ number: this.#last, entry });
     if (this.#order.length > 2 * this.size + MOST_GONE) this.#order = this.#order.filter((one) => this.#has(one));
-  }
-
-  delete(id: string): boolean {
-    return this.#entries.delete(id);
-  }
-
-  /** Oldest first. */
-  values(): Iterable<FailedEntry> {
-    return this.#entries.values();
   }
 
   /** Newest first. @param after the place of the entry before the first one */
@@ -59,7 +41,7 @@ export class FailedLog {
   }
 
   #has({ entry }: Failure): boolean {
-    return this.#entries.get(entry.id) === entry;
+    return this.get(entry.id) === entry;
   }
 
   /** How many entries failed before the one with this place. */

@@ -19,17 +19,8 @@ const UNKNOWN: Lane['tie'] = { running: 1, ordered: false };
 
 export class MemoryLanes {
   readonly #lanes = new Map<string, Lane>();
-  /** Some job of the queue had a lane. */
-  #isUsed = false;
-
-  get isUsed(): boolean {
-    return this.#isUsed;
-  }
-
-  /** A job with a lane is in the queue, though it may be delayed. */
-  use(): void {
-    this.#isUsed = true;
-  }
+  /** Some job of the queue has, or had, a lane. It may be delayed. */
+  isUsed = false;
 
   /**
    * Moves jobs of lanes, and returns those that become ready, in order.
@@ -106,7 +97,7 @@ export class MemoryLanes {
 
   /** Lane by lane, sorted by their keys. */
   *held(): Iterable<Text> {
-    if (!this.#isUsed) return;
+    if (!this.isUsed) return;
     for (const key of [...this.#lanes.keys()].toSorted()) yield* this.#lanes.get(key)!.held.firstOf(Infinity);
   }
 

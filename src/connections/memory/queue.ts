@@ -48,9 +48,9 @@ export interface MemoryQueueState {
 
 /** Collections of payloads that are as cheap at their ends as those of Redis, and the limit of what one call may move. */
 export class MemoryQueue {
-  readonly #ready = new TextList();
-  readonly #delayed = new SortedTexts();
-  readonly #reserved = new SortedTexts();
+  readonly ready = new TextList();
+  readonly delayed = new SortedTexts();
+  readonly reserved = new SortedTexts();
   /**
    * Jobs cancelled while they ran, by id: true, or the reason. Whoever holds them is told, and so is whoever reserves them
    * next.
@@ -59,10 +59,6 @@ export class MemoryQueue {
   readonly lanes = new MemoryLanes();
   /** Counts the moves, so that of two jobs due at the same moment the one moved first comes up first. */
   #moves = 0;
-
-  append(text: Text): void {
-    this.#ready.append(text);
-  }
 
   /** At the tail, those whose lane has room; the others are held. */
   enter(text: Text): void {
@@ -84,41 +80,27 @@ export class MemoryQueue {
   }
 
   #appendAll(texts: readonly Text[]): void {
-    for (const text of texts) this.#ready.append(text);
-  }
-
-  /** Before all others, in their order. */
-  prepend(texts: readonly Text[]): void {
-    this.#ready.prepend(texts);
+    for (const text of texts) this.ready.append(text);
   }
 
   /** A job that already waits as delayed gets the new moment. */
   delay(text: Text, due: Seconds): void {
-    this.#delayed.set(text, due, ++this.#moves);
-  }
-
-  isDelayed(text: Text): boolean {
-    return this.#delayed.has(text);
-  }
-
-  /** False if it was not delayed. */
-  removeDelayed(text: Text): boolean {
-    return this.#delayed.delete(text);
+    this.delayed.set(text, due, ++this.#moves);
   }
 
   /** The delayed job with this id. Looks at every one. */
   delayedJob(id: string): Text | undefined {
-    return this.#delayed.firstOf(Infinity).find(({ text }) => idOf(text) === id)?.text;
+    return this.delayed.firstOf(Infinity).find(({ text }) => idOf(text) === id)?.text;
   }
 
   /** A waiting job with the same text would swallow it, so it gets another id. */
   delayBeside(text: Text, due: Seconds): void {
-    this.delay(unlike(this.#delayed, text), due);
+    this.delay(unlike(this.delayed, text), due);
   }
 
   /** Due jobs go to the tail, in the order of their moments. */
   promote(now: Seconds, budget: Budget): void {
-    this.becomeReady(due(this.#delayed, now, budget));
+    this.becomeReady(due(this.delayed, now, budget));
   }
 
   /**
@@ -126,11 +108,11 @@ export class MemoryQueue {
    * new texts.
    */
   reclaim(now: Seconds, budget: Budget): readonly Text[] {
-    const reclaimed = due(this.#reserved, now, budget).map((text) => {
+    const reclaimed = due(this.reserved, now, budget).map((text) => {
       const payload = bytesOf(text);
       return textOf(withCounters(payload, afterReclaim(countersIn(payload)!)));
     });
-    if (reclaimed.length > 0) this.#ready.prepend(reclaimed);
+    if (reclaimed.length > 0) this.ready.prepend(reclaimed);
     return reclaimed;
   }
 
@@ -138,9 +120,9 @@ export class MemoryQueue {
     const taken: Taken[] = [];
     const rank = ++this.#moves;
     while (taken.length < limit) {
-      const text = this.#ready.first();
+      const text = this.ready.first();
       if (text === undefined || !budget.charge(text)) break;
-      this.#ready.take();
+      this.ready.take();
       const payload = bytesOf(text);
       const waiting = countersIn(payload);
       const identified = hasId(payload);
@@ -151,16 +133,11 @@ export class MemoryQueue {
       }
       const counters = afterReserve(waiting);
       const reserved = withCounters(payload, counters);
-      const unique = unlike(this.#reserved, textOf(identified ? reserved : withId(reserved, uuidv7())));
-      this.#reserved.set(unique, leaseEnd, rank);
+      const unique = unlike(this.reserved, textOf(identified ? reserved : withId(reserved, uuidv7())));
+      this.reserved.set(unique, leaseEnd, rank);
       taken.push({ text: unique, counters });
     }
     return taken;
-  }
-
-  /** False if nobody holds this reservation any more. */
-  drop(reserved: Text): boolean {
-    return this.#reserved.delete(reserved);
   }
 
   /** The job has ended: its cancellation is not meant for a later job with its id. */
@@ -175,7 +152,7 @@ export class MemoryQueue {
    */
   cancel(id: string, reason: string | undefined, left: (text: Text) => void): CancelResult {
     const isMeant = (text: Text): boolean => idOf(text) === id;
-    const running = this.#reserved.firstOf(Infinity).find(({ text }) => isMeant(text));
+    const running = this.reserved.firstOf(Infinity).find(({ text }) => isMeant(text));
     if (running !== undefined) {
       this.#cancelled.set(id, reason ?? true);
       return 'signalled';
@@ -183,8 +160,8 @@ export class MemoryQueue {
     // The job may have been given back after it was told to end; a later job with its id was not.
     this.#cancelled.delete(id);
     const delayed = this.delayedJob(id);
-    if (delayed !== undefined) this.#delayed.delete(delayed);
-    const ready = delayed === undefined ? this.#ready.remove(isMeant) : undefined;
+    if (delayed !== undefined) this.delayed.delete(delayed);
+    const ready = delayed === undefined ? this.ready.remove(isMeant) : undefined;
     const removed = delayed ?? ready ?? this.lanes.remove(isMeant);
     if (removed === undefined) return 'unknown';
     left(removed);
@@ -199,19 +176,19 @@ export class MemoryQueue {
 
   /** False if nobody holds this reservation any more. */
   renew(reserved: Text, leaseEnd: Seconds): boolean {
-    if (!this.#reserved.has(reserved)) return false;
-    this.#reserved.set(reserved, leaseEnd, ++this.#moves);
+    if (!this.reserved.has(reserved)) return false;
+    this.reserved.set(reserved, leaseEnd, ++this.#moves);
     return true;
   }
 
   /** The moment when another look is worthwhile. −Infinity: there are ready jobs now. @param isFull they may not run yet */
   nextAt(isFull: boolean): Seconds {
-    if (!isFull && this.#ready.size > 0) return -Infinity;
-    return Math.min(this.#delayed.first()?.score ?? Infinity, this.#reserved.first()?.score ?? Infinity);
+    if (!isFull && this.ready.size > 0) return -Infinity;
+    return Math.min(this.delayed.first()?.score ?? Infinity, this.reserved.first()?.score ?? Infinity);
   }
 
   get isEmpty(): boolean {
-    return this.#ready.size + this.#delayed.size + this.#reserved.size + this.lanes.heldCount === 0;
+    return this.ready.size + this.delayed.size + this.reserved.size + this.lanes.heldCount === 0;
   }
 
   /** Whether nothing is lost with it: no job, and nothing that was set by hand for a lane. */
@@ -221,9 +198,9 @@ export class MemoryQueue {
 
   get counts(): Counts {
     return {
-      ready: this.#ready.size + this.lanes.heldCount,
-      delayed: this.#delayed.size,
-      reserved: this.#reserved.size,
+      ready: this.ready.size + this.lanes.heldCount,
+      delayed: this.delayed.size,
+      reserved: this.reserved.size,
     };
   }
 
@@ -245,23 +222,23 @@ export class MemoryQueue {
 
   #all(state: WaitingState, limit: number): readonly (Pick<Scored, 'text'> & Partial<Scored>)[] {
     if (state === 'ready') {
-      const texts = this.#ready.firstOf(limit);
+      const texts = this.ready.firstOf(limit);
       const held = texts.length < limit ? [...this.lanes.held()].slice(0, limit - texts.length) : [];
       return [...texts, ...held].map((text) => ({ text }));
     }
-    return (state === 'delayed' ? this.#delayed : this.#reserved).firstOf(limit);
+    return (state === 'delayed' ? this.delayed : this.reserved).firstOf(limit);
   }
 
   *texts(): Iterable<Text> {
-    yield* this.#ready.firstOf(Infinity);
+    yield* this.ready.firstOf(Infinity);
     yield* this.lanes.held();
-    for (const texts of [this.#delayed, this.#reserved]) for (const { text } of texts.firstOf(Infinity)) yield text;
+    for (const texts of [this.delayed, this.reserved]) for (const { text } of texts.firstOf(Infinity)) yield text;
   }
 
   clear(): void {
-    this.#ready.clear();
-    this.#delayed.clear();
-    this.#reserved.clear();
+    this.ready.clear();
+    this.delayed.clear();
+    this.reserved.clear();
     this.#cancelled.clear();
     this.lanes.clear();
   }
@@ -270,9 +247,9 @@ export class MemoryQueue {
     const scored = (texts: SortedTexts): [Buffer, Seconds][] =>
       texts.firstOf(Infinity).map(({ text, score }) => [bytesOf(text), score]);
     return {
-      ready: this.#ready.firstOf(Infinity).map(bytesOf),
-      delayed: scored(this.#delayed),
-      reserved: scored(this.#reserved),
+      ready: this.ready.firstOf(Infinity).map(bytesOf),
+      delayed: scored(this.delayed),
+      reserved: scored(this.reserved),
       ...(this.lanes.heldCount > 0 && { held: [...this.lanes.held()].map(bytesOf) }),
     };
   }

@@ -55,7 +55,7 @@ const ONCE = 'once';
 const MOST_EMPTY = 1000;
 
 function append(queue: MemoryQueue, text: Text, ties: Ties | undefined): void {
-  if (ties?.lane === undefined) queue.append(text);
+  if (ties?.lane === undefined) queue.ready.append(text);
   else queue.enter(text);
 }
 
@@ -138,7 +138,7 @@ export class MemoryStore {
     for (const entry of entries) {
       const { payload, distinct = false, ties, ...when } = entry;
       const tied = ties && readTies(payload);
-      if (ties?.lane !== undefined) queue.lanes.use();
+      if (ties?.lane !== undefined) queue.lanes.isUsed = true;
       if (tied?.debounce !== undefined) {
         const replaced = this.#debounce(queue, tied, tied.debounce, entry);
         if (replaced !== undefined) note(entry, { replaced });
@@ -152,7 +152,7 @@ export class MemoryStore {
       const text = textOf(payload);
       const due = this.#due(when);
       if (due === undefined) append(queue, text, ties);
-      else if (distinct && queue.isDelayed(text)) refused ??= payload;
+      else if (distinct && queue.delayed.has(text)) refused ??= payload;
       else queue.delay(text, due);
     }
     return { refused, others };
@@ -166,14 +166,15 @@ export class MemoryStore {
     { payload, ties, ...when }: MemoryEntry,
   ): string | undefined {
     const last = this.unique.get(key);
-    const waits = last?.waits !== undefined && last.waits.due > this.#in(0) && queue.removeDelayed(last.waits.text);
+    const waits = last?.waits !== undefined && last.waits.due > this.#in(0) && queue.delayed.delete(last.waits.text);
     const until = waits ? last.until : this.clock.now() + longest * 1000;
     const text = textOf(payload);
     const own = this.#due(when);
     const due = own && Math.min(own, toMicroseconds(until / 1000));
     if (due === undefined) append(queue, text, ties);
     else queue.delay(text, due);
-    this.unique.set(key, due === undefined ? undefined : { id, until, waits: { text, due } });
+    if (due === undefined) this.unique.delete(key);
+    else this.unique.set(key, { id, until, waits: { text, due } });
     return waits && last.id !== id ? last.id : undefined;
   }
 
@@ -226,7 +227,7 @@ export class MemoryStore {
       const { reservation, outcome } = settlement;
       const queue = this.queue(reservation.queue);
       const reserved = reservation.token as Text;
-      if (!queue.drop(reserved)) return 'lost';
+      if (!queue.reserved.delete(reserved)) return 'lost';
       const leaves = outcome !== 'released' || (this.#due(settlement) !== undefined && !keepsPlace(reserved));
       if (leaves && queue.lanes.isUsed) left.set(queue, [...(left.get(queue) ?? []), reserved]);
       if (outcome !== 'released') {
@@ -245,11 +246,11 @@ export class MemoryStore {
       else if (isFree) this.unique.retake(text, this.clock.now());
       const due = this.#due(settlement);
       if (settlement.front) front.set(queue, [...(front.get(queue) ?? []), text]);
-      else if (due === undefined) queue.append(text);
+      else if (due === undefined) queue.ready.append(text);
       else queue.delayBeside(text, due);
       return 'settled';
     });
-    for (const [queue, texts] of front) queue.prepend(texts);
+    for (const [queue, texts] of front) queue.ready.prepend(texts);
     for (const [queue, texts] of left) queue.leave(texts);
     this.changed();
     return results;
@@ -291,7 +292,7 @@ export class MemoryStore {
       if (text === undefined) continue;
       const due = this.#due(to);
       if (due === undefined) {
-        queue.removeDelayed(text);
+        queue.delayed.delete(text);
         queue.becomeReady([text]);
       } else {
         if (isPutOff(bytesOf(text))) return 'debounced';
@@ -392,7 +393,7 @@ export class MemoryStore {
   protected follow({ queue: name, entry }: FollowUp): void {
     const queue = this.#known(name);
     const { payload, ties, ...when } = entryOf(entry);
-    if (ties?.lane !== undefined) queue.lanes.use();
+    if (ties?.lane !== undefined) queue.lanes.isUsed = true;
     const due = this.#due(when);
     if (due === undefined) append(queue, textOf(payload), ties);
     else queue.delayBeside(textOf(payload), due);

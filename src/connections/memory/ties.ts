@@ -28,24 +28,13 @@ export interface Holder {
   readonly waits?: { readonly text: Text; readonly due: Seconds };
 }
 
-export class UniqueKeys {
-  readonly #holders = new Map<string, Holder>();
-
+/** The holders of unique and debounce keys, by key. */
+export class UniqueKeys extends Map<string, Holder> {
   /** Takes the key. Undefined if this job holds it now, or has none. Otherwise the id of the holder. */
   take(tied: TiedJob, now: Milliseconds): string | undefined {
     const holder = tied.unique && this.#holderOf(tied.unique.key, now);
     if (holder === undefined) this.#hold(tied, now);
     return holder;
-  }
-
-  get(key: string): Holder | undefined {
-    return this.#holders.get(key);
-  }
-
-  /** Sets the job that waits under this key. Undefined if none does. */
-  set(key: string, holder: Holder | undefined): void {
-    if (holder === undefined) this.#holders.delete(key);
-    else this.#holders.set(key, holder);
   }
 
   /** The job was not started after all. */
@@ -70,27 +59,23 @@ export class UniqueKeys {
     this.#leave(text, undefined);
   }
 
-  snapshot(): ReadonlyMap<string, Holder> {
-    return new Map(this.#holders);
-  }
-
   #leave(text: Text, until: 'start' | undefined): void {
-    if (this.#holders.size === 0) return;
+    if (this.size === 0) return;
     const { id, unique, debounce } = readTies(bytesOf(text)) ?? {};
     if (until !== undefined && unique?.until === 'end') return;
     const key = unique?.key ?? debounce?.key;
-    if (key !== undefined && this.#holders.get(key)?.id === id) this.#holders.delete(key);
+    if (key !== undefined && this.get(key)?.id === id) this.delete(key);
   }
 
   #holderOf(key: string, now: Milliseconds): string | undefined {
-    const holder = this.#holders.get(key);
+    const holder = this.get(key);
     return holder !== undefined && holder.until > now ? holder.id : undefined;
   }
 
   #hold({ id, unique }: TiedJob, now: Milliseconds): void {
     if (unique === undefined) return;
     const { key, for: most = Infinity } = unique;
-    this.#holders.set(key, { id, until: now + most * 1000 });
+    this.set(key, { id, until: now + most * 1000 });
   }
 }
 

@@ -53,7 +53,8 @@ const MOST_QUEUES = 1000;
 /** A FIFO queue is not polled: somebody has to look at it. */
 const LONGEST_FIFO_WAIT: Seconds = 2;
 
-const isIdle = ({ queue, outbox, inbox }: QueueEnds): boolean => outbox.isIdle && inbox.isIdle && !queue.isDelaying;
+const isIdle = ({ queue, outbox, inbox }: QueueEnds): boolean =>
+  outbox.lane.isIdle && inbox.isIdle && !queue.isDelaying;
 
 /** Connects only with the first call. */
 export class SqsConnection extends StoreConnection implements Connection {
@@ -202,7 +203,7 @@ export class SqsConnection extends StoreConnection implements Connection {
     const queues = [...this.#used.values()];
     this.#waits.close();
     await Promise.all(queues.map(({ inbox }) => inbox.close()));
-    await Promise.all(queues.map(({ outbox }) => outbox.sent));
+    await Promise.all(queues.map(({ outbox }) => outbox.lane.settled));
     await this.#caller.idle();
     this.#caller.link.client.destroy();
   }

@@ -34,7 +34,7 @@ export class Outbox {
   readonly #config: SqsConfig;
   /** Most bytes of a payload. */
   readonly #limit: number;
-  readonly #lane: Lane<Push>;
+  readonly lane: Lane<Push>;
 
   /** @param room most bytes of a message */
   constructor(connection: string, queue: SqsQueue, config: SqsConfig, room: number) {
@@ -42,7 +42,7 @@ export class Outbox {
     this.#queue = queue;
     this.#config = config;
     this.#limit = room - GROWTH;
-    this.#lane = new Lane({
+    this.lane = new Lane({
       carry: (pushes) => this.#send(pushes),
       gather: endOfTurn,
       // On a FIFO queue later jobs must not overtake those under way.
@@ -50,20 +50,11 @@ export class Outbox {
     });
   }
 
-  get isIdle(): boolean {
-    return this.#lane.isIdle;
-  }
-
-  /** Resolves when all pushes have their results. */
-  get sent(): Promise<unknown> {
-    return this.#lane.settled;
-  }
-
   async push(entries: readonly Entry[]): Promise<void> {
     if (entries.length === 0) return;
     const messages = entries.map((entry) => this.#message(entry));
     const results = await new Promise<readonly EntryResult[]>((resolve, reject) => {
-      this.#lane.send({ messages, resolve, reject });
+      this.lane.send({ messages, resolve, reject });
     });
     const refused = results.flatMap((result, index) =>
       result.done ? [] : [{ index, error: this.#errorOf(result.error, messages[index]!) }],
