@@ -276,29 +276,23 @@ export async function listJobs(
 ): Promise<JobPage> {
   const { state, after, limit } = checked(options);
   const place = after === undefined ? '' : placeIn(queue, state, after);
+  const asked = { connection, application, queue, place, limit };
   const list = state === 'failed' ? failures : state === 'completed' ? completed : undefined;
-  const found =
-    list === undefined
-      ? await waiting(
-          connection,
-          application,
-          queue,
-          state === 'running' ? 'reserved' : (state as WaitingState),
-          place,
-          limit,
-        )
-      : await list(connection, application, queue, place, limit);
+  const found = await (list?.(asked) ?? waiting(asked, state === 'running' ? 'reserved' : (state as WaitingState)));
   return { jobs: found.jobs, next: found.next && nextOf(queue, state, found.next) };
 }
 
-async function waiting(
-  connection: Connection,
-  application: Application,
-  queue: string,
-  state: WaitingState,
-  place: string,
-  limit: number,
-): Promise<JobPage> {
+/** What a page is to show. */
+interface Asked {
+  readonly connection: Connection;
+  readonly application: Application;
+  readonly queue: string;
+  /** Where the page before it ended. Empty: it is the first. */
+  readonly place: string;
+  readonly limit: number;
+}
+
+async function waiting({ connection, application, queue, place, limit }: Asked, state: WaitingState): Promise<JobPage> {
   const { queues } = connection;
   if (queues.peek === undefined) throw new CapabilityError(connection.name, connection.driver, 'peek');
   const peeked = await queues.peek(queue, state, limit, place || undefined);
@@ -306,13 +300,7 @@ async function waiting(
   return { jobs: await Promise.all(jobs), next: peeked.at(-1)?.place };
 }
 
-async function failures(
-  connection: Connection,
-  application: Application,
-  queue: string,
-  place: string,
-  limit: number,
-): Promise<JobPage> {
+async function failures({ connection, application, queue, place, limit }: Asked): Promise<JobPage> {
   const store = failedStoreOf(connection, application);
   if (store === undefined) throw new CapabilityError(connection.name, connection.driver, 'failed');
   const entries = await store.list({ queue, limit, after: place || undefined });
@@ -330,13 +318,7 @@ export function remembersCompleted(application: Application, connection: Connect
 /** Records that one page looks at: those of all queues are in one list. */
 const MOST_SEARCHED = 2000;
 
-async function completed(
-  connection: Connection,
-  application: Application,
-  queue: string,
-  place: string,
-  limit: number,
-): Promise<JobPage> {
+async function completed({ connection, application, queue, place, limit }: Asked): Promise<JobPage> {
   if (completedKept(application) === undefined) throw invalidListing('state', 'completed', NOT_KEPT);
   const { records } = application.neededOperationsOf(connection);
   const jobs: ListedJob[] = [];
