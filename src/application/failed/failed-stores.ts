@@ -52,17 +52,19 @@ export async function visitStores(
 
 /** How many stores there are to visit. */
 export function countStores(sources: Application): number {
-  const connections = sources.connectionNames().map((name) => sources.driver(name));
-  return connections.filter((connection) => connection.failover === undefined && connection.failed).length;
+  return keepers(sources).length;
 }
 
 /** Whether two connections may lead to one store, so that jobs could be counted twice. */
 export function sharesStores(sources: Application): boolean {
-  const open = sources.connectionNames().map((name) => sources.driver(name));
-  const addresses = open
-    .filter((connection) => connection.failover === undefined && connection.failed)
-    .map((connection) => addressOf(connection));
+  const addresses = keepers(sources).map(addressOf);
   return new Set(addresses).size < addresses.length;
+}
+
+/** The connections that keep failed jobs themselves. */
+function keepers(sources: Application): readonly Connection[] {
+  const connections = sources.connectionNames().map((name) => sources.driver(name));
+  return connections.filter(({ failover, failed }) => failover === undefined && failed !== undefined);
 }
 
 /** Where a list of the failed jobs of all connections goes on: behind the entry with this place in the store of each. */

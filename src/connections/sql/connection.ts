@@ -271,7 +271,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     this.#waits.close();
     this.#parts.waking.close?.();
     await this.#lane.close();
-    const clients = [this.#pushClient, ...this.#exchanger.clients]
+    const clients = [this.#pushClient, ...this.#exchanger.clients.all]
       .filter(({ wasUsed }) => wasUsed)
       .map(({ name }) => name);
     if (clients.length > 0 && this.#dialect.recordsCalls) {

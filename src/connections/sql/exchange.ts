@@ -77,16 +77,12 @@ const NOT_RESERVED = 'no job was reserved';
 
 export class Exchanger {
   readonly #parts: ExchangerParts;
-  readonly #clients = new CallClients();
+  /** Their calls may have been recorded. */
+  readonly clients = new CallClients();
   readonly #settling = new Settling(sizeOf);
 
   constructor(parts: ExchangerParts) {
     this.#parts = parts;
-  }
-
-  /** The clients whose calls may have been recorded. */
-  get clients(): readonly CallClient[] {
-    return this.#clients.all;
   }
 
   /** Reserves at once. */
@@ -107,7 +103,7 @@ export class Exchanger {
   async exchange(settlements: readonly Settlement[], request?: Wanted): Promise<Settled> {
     if (settlements.length === 0)
       return request === undefined ? NOTHING : { results: [], reply: await this.reserve(request) };
-    await this.#clients.clearDoubts((client) => this.#exchangeAs(client, [], undefined));
+    await this.clients.clearDoubts((client) => this.#exchangeAs(client, [], undefined));
     return this.#settling.inPages(settlements, async (page, isLast) => {
       const wanted = isLast ? request : undefined;
       if (page.length > 0) return this.#exchange(page, wanted);
@@ -116,7 +112,7 @@ export class Exchanger {
   }
 
   async #exchange(settlements: readonly Settlement[], request: Wanted | undefined): Promise<Settled> {
-    const { unreadable, stuck, late, ...done } = await this.#clients.use((client) =>
+    const { unreadable, stuck, late, ...done } = await this.clients.use((client) =>
       this.#exchangeAs(client, settlements, request),
     );
     const cameIn = await this.#mend(stuck, late);

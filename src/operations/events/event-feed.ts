@@ -3,18 +3,13 @@
  * others through records, which the store announces or which are looked for. It says in a record of its own that somebody listens.
  */
 import type { Milliseconds, Timer } from '../../base/clock';
-import {
-  inRootContext,
-  type Application,
-  type Observer,
-  type OperationsConnection,
-} from '../../connections/application';
+import { inRootContext, type Application } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
 import { within } from '../../connections/kit/caller';
 import type { Listening } from '../../connections/record-store';
 import {
   EVENTS,
-  eventObserver,
+  EventSource,
   filtersText,
   identityOf,
   LISTENERS,
@@ -43,11 +38,7 @@ const PATIENCE: Milliseconds = 2000;
 
 const feeds = new WeakMap<Connection, EventFeed>();
 
-export class EventFeed {
-  readonly #application: Application;
-  readonly #connection: Connection;
-  readonly #store: OperationsConnection;
-  readonly #observer: Observer;
+export class EventFeed extends EventSource {
   readonly #listeners = new Set<EventListener>();
   /** The number of the last event of each process that tells. */
   #known = new Map<string, number>();
@@ -70,25 +61,14 @@ export class EventFeed {
     return feed;
   }
 
-  private constructor(application: Application, connection: Connection, store: OperationsConnection) {
-    this.#application = application;
-    this.#connection = connection;
-    this.#store = store;
-    this.#observer = eventObserver(
-      connection.name,
-      () => application.clock.now(),
-      (event) => this.#tell(event),
-    );
-  }
-
   /** Returns the function that ends it. @throws E_MANAGER_CLOSED */
   add(listener: EventListener): () => void {
     if (this.#listeners.size === 0) {
-      this.#untrack = this.#application.track(this);
-      inRootContext(() => this.#open(), this.#application);
+      this.#untrack = this.application.track(this);
+      inRootContext(() => this.#open(), this.application);
     }
     this.#listeners.add(listener);
-    inRootContext(() => this.#sayIn(ANNOUNCED_IN), this.#application);
+    inRootContext(() => this.#sayIn(ANNOUNCED_IN), this.application);
     return () => {
       if (!this.#listeners.delete(listener)) return;
       if (this.#listeners.size === 0) void this.#shut();
@@ -105,35 +85,35 @@ export class EventFeed {
   }
 
   #open(): void {
-    const { clock, observers } = this.#application;
+    const { clock, observers } = this.application;
     this.#alive = clock.after(Infinity, () => undefined, true);
-    observers.add(this.#observer);
+    observers.add(this.observer);
     this.#known = new Map();
     this.#isFirstLook = true;
-    this.#listening = this.#store.records.wake?.listen(NEWS.kind, NEWS.id, () => this.#ring());
+    this.#listening = this.store.records.wake?.listen(NEWS.kind, NEWS.id, () => this.#ring());
     this.#ring();
   }
 
   async #shut(): Promise<void> {
     this.#alive?.cancel();
     this.#untrack?.();
-    this.#application.observers.delete(this.#observer);
+    this.application.observers.delete(this.observer);
     this.#listening?.stop();
     for (const timer of [this.#nextLook, this.#nextWord]) timer?.cancel();
     this.#nextWord = undefined;
     const unsaid = this.#saying.then(() => this.#say(0));
     this.#saying = unsaid;
-    await within(this.#application.clock, PATIENCE, unsaid).catch(() => undefined);
+    await within(this.application.clock, PATIENCE, unsaid).catch(() => undefined);
   }
 
-  #tell(event: KeptEvent): void {
+  protected tell(event: KeptEvent): void {
     for (const listener of this.#listeners) listener.hear(event);
   }
 
   #sayIn(pause: Milliseconds): void {
     if (this.#nextWord !== undefined && pause !== ANNOUNCED_IN) return;
     this.#nextWord?.cancel();
-    this.#nextWord = this.#application.clock.after(pause, () => {
+    this.#nextWord = this.application.clock.after(pause, () => {
       this.#nextWord = undefined;
       this.#saying = this.#saying.then(() => this.#say(LIVES));
       this.#sayIn(ANNOUNCED_EVERY);
@@ -145,8 +125,8 @@ export class EventFeed {
     // Somebody may listen again by now, or nobody any more.
     if ((keep === 0) !== (this.#listeners.size === 0)) return;
     const value = filtersText([...this.#listeners].map(({ filter }) => filter));
-    const record = { kind: LISTENERS, id: identityOf(this.#connection), value };
-    await this.#store.records.put([record], keep).catch(() => undefined);
+    const record = { kind: LISTENERS, id: identityOf(this.connection), value };
+    await this.store.records.put([record], keep).catch(() => undefined);
   }
 
   #ring(): void {
@@ -157,14 +137,14 @@ export class EventFeed {
       this.#looking = undefined;
       if (this.#listeners.size === 0) return;
       const pause = this.#isRung ? LOOK.least : this.#listening?.isHeard === true ? LOOK.woken : LOOK.polled;
-      this.#nextLook = this.#application.clock.after(pause, () => this.#ring());
+      this.#nextLook = this.application.clock.after(pause, () => this.#ring());
     });
   }
 
   /** Never rejects: it looks again soon. */
   async #look(): Promise<void> {
     this.#isRung = false;
-    const { records } = this.#store;
+    const { records } = this.store;
     try {
       for (let offset = 0; offset < MOST_TELLERS; offset += PAGE) {
         const page = await records.list(EVENTS, { limit: PAGE, offset });
@@ -178,12 +158,12 @@ export class EventFeed {
   }
 
   #read(id: string, text: string): void {
-    if (id === identityOf(this.#connection)) return;
+    if (id === identityOf(this.connection)) return;
     // What happened before anybody listened here is not news.
     const after = this.#known.get(id) ?? (this.#isFirstLook ? Infinity : 0);
     const read = readEvents(text, after);
     if (read === undefined) return;
     this.#known.set(id, read.last);
-    for (const event of read.events) if (event.connection === this.#connection.name) this.#tell(event);
+    for (const event of read.events) if (event.connection === this.connection.name) this.tell(event);
   }
 }

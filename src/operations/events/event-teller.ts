@@ -3,11 +3,11 @@
  * second, and observes jobs only as long as there are any. Nothing waits for it, and what it cannot write is dropped.
  */
 import type { Milliseconds, Timer } from '../../base/clock';
-import type { Application, Observer, OperationsConnection } from '../../connections/application';
+import type { Application } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
 import {
   EVENTS,
-  eventObserver,
+  EventSource,
   eventsText,
   fits,
   identityOf,
@@ -32,11 +32,7 @@ const READABLE: Milliseconds = 5000;
 /** One for all workers of a connection in this process. */
 const tellers = new WeakMap<Connection, EventTeller>();
 
-export class EventTeller {
-  readonly #application: Application;
-  readonly #connection: Connection;
-  readonly #store: OperationsConnection;
-  readonly #observer: Observer;
+export class EventTeller extends EventSource {
   readonly #events: KeptEvent[] = [];
   /** What the listeners want to hear. Empty: there are none, and no job is observed. */
   #filters: readonly EventFilter[] = [];
@@ -60,22 +56,11 @@ export class EventTeller {
     return teller;
   }
 
-  private constructor(application: Application, connection: Connection, store: OperationsConnection) {
-    this.#application = application;
-    this.#connection = connection;
-    this.#store = store;
-    this.#observer = eventObserver(
-      connection.name,
-      () => application.clock.now(),
-      (event) => this.#tell(event),
-    );
-  }
-
   async close(): Promise<void> {
     this.#users -= 1;
     if (this.#users > 0) return;
     this.#nextLook?.cancel();
-    this.#application.observers.delete(this.#observer);
+    this.application.observers.delete(this.observer);
     this.#filters = [];
     this.#nextWrite?.cancel();
     this.#nextWrite = undefined;
@@ -86,28 +71,28 @@ export class EventTeller {
   #lookIn(pause: Milliseconds): void {
     // A look may be under way from before the last worker ended: with another timer there would be two rounds of looks from then on.
     this.#nextLook?.cancel();
-    this.#nextLook = this.#application.clock.after(pause, () => {
+    this.#nextLook = this.application.clock.after(pause, () => {
       void this.#look().then(() => this.#users > 0 && this.#lookIn(LOOK_EVERY));
     });
   }
 
   /** Never rejects. */
   async #look(): Promise<void> {
-    const { observers } = this.#application;
+    const { observers } = this.application;
     try {
-      const listeners = await this.#store.records.list(LISTENERS, { limit: MOST_LISTENERS });
+      const listeners = await this.store.records.list(LISTENERS, { limit: MOST_LISTENERS });
       // Those of this process see its jobs themselves.
-      const others = listeners.filter(({ id }) => id !== identityOf(this.#connection));
+      const others = listeners.filter(({ id }) => id !== identityOf(this.connection));
       if (this.#users === 0) return;
       this.#filters = others.flatMap(({ value }) => readFilters(value));
     } catch {
       // The store is away: whoever listened still does, as far as is known.
     }
-    if (this.#filters.length > 0) observers.add(this.#observer);
-    else observers.delete(this.#observer);
+    if (this.#filters.length > 0) observers.add(this.observer);
+    else observers.delete(this.observer);
   }
 
-  #tell(event: KeptEvent): void {
+  protected tell(event: KeptEvent): void {
     if (!this.#filters.some((filter) => fits(filter, event))) return;
     const events = this.#events;
     if (event.type === 'progressed') {
@@ -126,7 +111,7 @@ export class EventTeller {
     }
     this.#unwritten = Math.min(this.#unwritten, events.length);
     if (this.#nextWrite !== undefined || this.#writing !== undefined) return;
-    this.#nextWrite = this.#application.clock.after(GATHERED, () => {
+    this.#nextWrite = this.application.clock.after(GATHERED, () => {
       this.#nextWrite = undefined;
       this.#writing = this.#writeAll();
     });
@@ -139,11 +124,11 @@ export class EventTeller {
 
   /** Never rejects: an event that cannot be written is missed. */
   async #write(): Promise<void> {
-    const { records } = this.#store;
+    const { records } = this.store;
     this.#unwritten = 0;
     const value = eventsText(this.#events, this.#first);
     try {
-      await records.put([{ kind: EVENTS, id: identityOf(this.#connection), value }], LIVES);
+      await records.put([{ kind: EVENTS, id: identityOf(this.connection), value }], LIVES);
       await records.wake?.put({ ...NEWS, value: '' }, LIVES);
     } catch {
       // The next write has it too, if it comes soon.

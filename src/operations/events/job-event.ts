@@ -5,7 +5,7 @@
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { errorMessage, errorName } from '../../base/exception-text';
 import { redact } from '../../base/redact';
-import type { EndedRun, Observer } from '../../connections/application';
+import type { Application, EndedRun, Observer, OperationsConnection } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
 import type { JobContext, Progress } from '../../job/job-context';
 import { fieldsIn, isRecord } from '../../payload/values';
@@ -137,8 +137,27 @@ export function checkedEvents<Options extends EventFilter>(options: Options): Op
   return options;
 }
 
-/** Turns what an observer sees of the jobs of one connection into events. */
-export function eventObserver(connection: string, now: () => Milliseconds, tell: (event: KeptEvent) => void): Observer {
+/** What turns the jobs of one connection, as this process sees them, into events. */
+export abstract class EventSource {
+  protected readonly observer: Observer;
+
+  protected constructor(
+    protected readonly application: Application,
+    protected readonly connection: Connection,
+    protected readonly store: OperationsConnection,
+  ) {
+    const { clock } = application;
+    this.observer = eventObserver(
+      connection.name,
+      () => clock.now(),
+      (event) => this.tell(event),
+    );
+  }
+
+  protected abstract tell(event: KeptEvent): void;
+}
+
+function eventObserver(connection: string, now: () => Milliseconds, tell: (event: KeptEvent) => void): Observer {
   const about = ({ id, name, queue, attempts: attempt }: JobContext) => ({
     id,
     name,
