@@ -30,10 +30,10 @@ export interface Purpose {
 }
 
 /**
- * What a failed attempt means. `passing`: nothing was done, and it may work in a moment. `lost`: it may have been done, and
- * its answer will not come. `final`: asking again does not help.
+ * What a failed attempt means. `passing`: nothing was done, and it may work in a moment. `anew`: nothing was done, and it works at
+ * once in another form. `lost`: it may have been done, and its answer will not come. `final`: asking again does not help.
  */
-export type Verdict = 'passing' | 'lost' | 'final';
+export type Verdict = 'passing' | 'anew' | 'lost' | 'final';
 
 /** Why a call was given up. */
 export interface CallFailure {
@@ -98,6 +98,9 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
     return false;
   }
 
+  /** Called once for each call: it was answered, or given up. */
+  protected ended(_purpose: Wanted, _isAnswered: boolean): void {}
+
   /**
    * @param attempt asks once, and rejects with `Silence` if no answer came within `milliseconds`
    * @throws what `explain` makes of a failure
@@ -109,18 +112,22 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
     let until = (purpose.since ?? clock.monotonic()) + deadline + waits * 1000;
     const patience = waits * 1000 + (repeatable ? deadline / ATTEMPTS_IN_SILENCE : deadline);
     let uncertain = false;
+    let isAnswered = false;
     let told: unknown;
     const hasty = isInHaste();
     this.#underWay.begin();
     try {
       for (let count = 0; ; count += 1) {
         try {
-          const answer = attempt(Math.min(patience, until - clock.monotonic()));
-          return await (hasty ? unlessRefused(clock, answer, () => this.unconnected) : answer);
+          const asked = attempt(Math.min(patience, until - clock.monotonic()));
+          const answer = await (hasty ? unlessRefused(clock, asked, () => this.unconnected) : asked);
+          isAnswered = true;
+          return answer;
         } catch (error) {
           const isSilent = error instanceof Silence;
           if (!isSilent) told = error;
           const verdict = this.verdictOn(error, purpose);
+          if (verdict === 'anew') continue;
           uncertain ||= verdict === 'lost';
           const again =
             (verdict === 'passing' || (verdict === 'lost' && repeatable)) && !(hasty && isConnectionRefused(error));
@@ -141,6 +148,7 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
       }
     } finally {
       this.#underWay.end();
+      this.ended(purpose, isAnswered);
     }
   }
 

@@ -84,7 +84,8 @@ const MOST_TOLD = 1000;
 
 interface Asked extends Purpose {
   readonly patience: Patience;
-  readonly insist?: Patience['insist'];
+  since: Patience['since'];
+  insist: Patience['insist'];
   readonly operation: string;
   form: Form;
   /** The call with the script's source, for a server that does not know its hash. */
@@ -151,7 +152,7 @@ export class RedisCaller extends StoreCaller<Asked> {
 
   /** For an answer that we can do without: the call is not repeated, and neither the process nor `close` waits for it. */
   async glance(command: string, args: Arguments, consequence: string): Promise<unknown> {
-    const asked = { operation: command, consequence, patience: { consequence }, form: [command, args] as const };
+    const asked = askedFor(command, { consequence }, [command, args]);
     try {
       return await this.#attempt(asked, (this.settings.deadline * 1000) / ATTEMPTS_IN_SILENCE, false);
     } catch (error) {
@@ -216,12 +217,27 @@ export class RedisCaller extends StoreCaller<Asked> {
     return this.#link.failure;
   }
 
-  protected verdictOn(error: unknown, { call, ends = 0, apart }: Asked): Verdict {
-    if (call === undefined || ends === MOST_ENDS) return 'final';
+  // Also says how the next attempt is made.
+  protected verdictOn(error: unknown, asked: Asked): Verdict {
+    const { call, apart } = asked;
+    if (call === undefined) return 'final';
+    const link = apart ?? this.#link;
+    if (error instanceof Silence) {
+      asked.node = link.nodeOf(call);
+      link.giveUp(call);
+    }
+    const ends = (asked.ends = endsItsConnection(asked, error) ? (asked.ends ?? 0) + 1 : 0);
+    if (ends === MOST_ENDS) return 'final';
+    if (ends === MOST_ENDS - 1) asked.apart ??= this.#link.another();
     if (ends > 0) return 'lost';
+    if (isUnknownScript(error) && asked.inFull !== undefined) {
+      asked.form = asked.inFull();
+      asked.inFull = undefined;
+      return 'anew';
+    }
     if (isReply(error)) return isPassing(error) ? 'passing' : 'final';
     if (call.sent) return 'lost';
-    return (apart ?? this.#link).refused ? 'final' : 'passing';
+    return link.refused ? 'final' : 'passing';
   }
 
   protected explain(
@@ -247,67 +263,47 @@ export class RedisCaller extends StoreCaller<Asked> {
     return true;
   }
 
-  async #carryOut(operation: string, patience: Patience, form: Form, inFull?: InFull): Promise<unknown> {
-    const { consequence, first } = patience;
-    let { since, insist } = patience;
-    if (first !== undefined) {
-      try {
-        const reply = await this.track(first(form));
-        if (reply !== undefined) return reply;
-      } catch (error) {
-        // Redis may have carried it out, and then has a record of its answer.
-        if (!isReply(error)) insist = 'always';
-      }
-      since = this.settings.clock.monotonic();
-    }
-    const asked: Asked = { patience, insist, operation, consequence, since, repeatable: true, form, inFull };
-    try {
-      const reply = await this.insist(asked, (milliseconds) => this.#attempt(asked, milliseconds));
-      if (this.#unanswered.size > 0) this.#answered(patience);
-      return reply;
-    } finally {
-      this.#unanswered.delete(patience);
-      asked.apart?.close();
-    }
+  protected override ended({ patience, apart }: Asked, isAnswered: boolean): void {
+    if (this.#unanswered.size > 0) this.#forget(patience, isAnswered);
+    apart?.close();
   }
 
-  /** @throws what the call fails with, such as `Silence`; `asked` then describes this attempt */
-  async #attempt(asked: Asked, milliseconds: Milliseconds, isMissed = true): Promise<unknown> {
+  #carryOut(operation: string, patience: Patience, form: Form, inFull?: InFull): Promise<unknown> {
+    const asked = askedFor(operation, patience, form, inFull);
+    if (patience.first !== undefined) return this.#carryOutAfter(patience.first, asked);
+    return this.insist(asked, (milliseconds) => this.#attempt(asked, milliseconds));
+  }
+
+  async #carryOutAfter(first: FirstAttempt, asked: Asked): Promise<unknown> {
+    try {
+      const reply = await this.track(first(asked.form));
+      if (reply !== undefined) return reply;
+    } catch (error) {
+      // Redis may have carried it out, and then has a record of its answer.
+      if (!isReply(error)) asked.insist = 'always';
+    }
+    asked.since = this.settings.clock.monotonic();
+    return this.insist(asked, (milliseconds) => this.#attempt(asked, milliseconds));
+  }
+
+  /** Rejects with what the call fails with, such as `Silence`; `asked` then describes this attempt. */
+  #attempt(asked: Asked, milliseconds: Milliseconds, isMissed = true): Promise<unknown> {
     asked.call = undefined;
     asked.node = undefined;
-    if (this.#link.isClosed) throw CLOSED;
-    const { clock } = this.settings;
-    const link = asked.apart ?? this.#link;
-    const call = link.send(...asked.form, isMissed);
-    asked.call = call;
+    if (this.#link.isClosed) return Promise.reject(CLOSED);
+    const call = (asked.call = (asked.apart ?? this.#link).send(...asked.form, isMissed));
     // Replies that arrived while a job blocked the event loop are read before we believe the silence.
     const silent = (): void => void endOfTurn().then(() => call.lose(new Silence()));
     // An unanswered call keeps the process alive until its deadline.
-    const timer = clock.after(milliseconds, silent, isMissed);
-    const until = clock.monotonic() + milliseconds;
-    try {
-      return await call.reply;
-    } catch (error) {
-      if (error instanceof Silence && isMissed) {
-        asked.node = link.nodeOf(call);
-        link.giveUp(call);
-      }
-      asked.ends = endsItsConnection(asked, error) ? (asked.ends ?? 0) + 1 : 0;
-      if (asked.ends === MOST_ENDS - 1) asked.apart ??= this.#link.another();
-      if (!isUnknownScript(error) || asked.inFull === undefined) throw error;
-      asked.form = asked.inFull();
-      asked.inFull = undefined;
-      return await this.#attempt(asked, until - clock.monotonic());
-    } finally {
-      timer.cancel();
-    }
+    call.timer = this.settings.clock.after(milliseconds, silent, isMissed);
+    return call.reply;
   }
 
-  #answered(patience: Patience): void {
+  #forget(patience: Patience, isAnswered: boolean): void {
     const { logger, name: connection, address } = this.settings;
     const silent = this.#unanswered.get(patience);
     this.#unanswered.delete(patience);
-    if (silent !== undefined && !this.#isSilent(silent)) {
+    if (isAnswered && silent !== undefined && !this.#isSilent(silent)) {
       const others = silent === address ? '' : ', or another node in its place';
       logger.info({ connection, address: silent }, `${silent} answers again${others}.`);
     }
@@ -357,6 +353,11 @@ export class RedisCaller extends StoreCaller<Asked> {
   #isSilent(address: string): boolean {
     return [...this.#unanswered.values()].includes(address);
   }
+}
+
+function askedFor(operation: string, patience: Patience, form: Form, inFull?: InFull): Asked {
+  const { consequence, since, insist } = patience;
+  return { patience, insist, operation, consequence, since, repeatable: true, form, inFull };
 }
 
 /** Whether a long call was sent, and the connection ended before its answer or with a refusal of its form. */

@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import { Command, type Cluster, type Redis } from 'ioredis';
-import { pauseAfter, endOfTurn } from '../../base/clock';
+import { pauseAfter, endOfTurn, type Timer } from '../../base/clock';
 import { inRootContext } from '../application';
 import { isReadOnly, isRefusedForGood, isRefusedSelect, isReply, loadingError } from './refusals';
 import type { Client, ClientSource } from './client';
@@ -54,16 +54,12 @@ export class RedisLink {
    */
   send(command: string, args: readonly Argument[], isMissed = true): LinkCall {
     const client = this.#client !== undefined && this.#client.status !== 'end' ? this.#client : this.#opened();
-    const call = new LinkCall(command, args, client, (this.#sent += 1), this.#answers, this.#heard);
+    const call = new LinkCall(command, args, client, (this.#sent += 1), this.#answers, this.#ended);
     if (isMissed) {
       this.#calls.push(call);
       if (this.#calls.length === 1) holdSockets(client, true);
     }
-    call.reply.catch((error: unknown) => {
-      if (isReply(error)) this.#attempts = 0;
-      if (isReadOnly(error)) this.#retire(client, error as Error);
-      this.#done(call);
-    });
+    call.reply.catch((error: unknown) => this.#ended(call, error));
     // The first command connects.
     if (client.status === 'wait') inRootContext(() => void client.connect().catch(() => undefined));
     try {
@@ -74,11 +70,16 @@ export class RedisLink {
     return call;
   }
 
-  readonly #heard = (call: LinkCall): void => {
-    this.#attempts = 0;
-    this.#answers += 1;
-    this.#remark = undefined;
-    this.#done(call);
+  readonly #ended = (call: LinkCall, error?: unknown): void => {
+    call.timer?.cancel();
+    if (error === undefined) {
+      this.#answers += 1;
+      this.#remark = undefined;
+    } else if (isReadOnly(error)) this.#retire(call.client, error as Error);
+    if (error === undefined || isReply(error)) this.#attempts = 0;
+    const place = this.#calls.indexOf(call);
+    if (place >= 0) this.#calls.splice(place, 1);
+    if (this.#calls.length === 0 && this.#client === call.client) holdSockets(call.client, false);
   };
 
   /**
@@ -227,12 +228,6 @@ export class RedisLink {
     this.#attempts += 1;
     return pauseAfter(this.#attempts - 1, BACKOFF);
   }
-
-  #done(call: LinkCall): void {
-    const place = this.#calls.indexOf(call);
-    if (place >= 0) this.#calls.splice(place, 1);
-    if (this.#calls.length === 0 && this.#client === call.client) holdSockets(call.client, false);
-  }
 }
 
 /** Undefined if this is no cluster, or the node is not known yet. */
@@ -282,7 +277,9 @@ export class LinkCall extends Command {
   /** Rejects `reply`. */
   declare readonly lose: (error: Error) => void;
   /** Called before `reply` resolves. */
-  readonly heard: (call: LinkCall) => void;
+  readonly ended: (call: LinkCall) => void;
+  /** Ends the wait for its answer; cancelled when `reply` settles. */
+  timer: Timer | undefined;
 
   constructor(
     name: string,
@@ -290,7 +287,7 @@ export class LinkCall extends Command {
     client: Client,
     number: number,
     answers: number,
-    heard: (call: LinkCall) => void,
+    ended: (call: LinkCall) => void,
   ) {
     // ioredis would copy and inspect arguments given to its constructor.
     super(name, [], { replyEncoding: null });
@@ -300,7 +297,8 @@ export class LinkCall extends Command {
     this.sent = client.status === 'ready';
     this.number = number;
     this.answers = answers;
-    this.heard = heard;
+    this.ended = ended;
+    this.timer = undefined;
   }
 
   override toWritable(): Buffer {
@@ -319,7 +317,7 @@ export class LinkCall extends Command {
   }
 }
 
-type Settling = { -readonly [Key in 'promise' | 'resolve' | 'reject' | 'lose' | 'heard']: LinkCall[Key] } & {
+type Settling = { -readonly [Key in 'promise' | 'resolve' | 'reject' | 'lose' | 'ended']: LinkCall[Key] } & {
   transformReply(reply: unknown): unknown;
 };
 
@@ -332,7 +330,7 @@ Object.defineProperty(LinkCall.prototype, 'initPromise', {
   value(this: Settling): void {
     this.promise = new Promise((fulfil, reject) => {
       const resolve = (reply: unknown): void => {
-        this.heard(this as unknown as LinkCall);
+        this.ended(this as unknown as LinkCall);
         fulfil(this.transformReply(reply));
       };
       this.resolve = resolve;
