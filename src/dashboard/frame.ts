@@ -7,6 +7,7 @@ import type { Notice } from './actions/action';
 import { address } from './addresses';
 import { assetAddress, BRAND, htmlDocument } from './document';
 import { html, type Html } from './html';
+import { JOB_LISTS } from './pages/job-classes';
 import { STILL } from './pages/pages';
 import { actionForm } from './parts/links';
 import { type PageContext, regionsOf, type View } from './view';
@@ -21,20 +22,17 @@ const NAVIGATION = [
   ['batches', 'Batches'],
 ] as const;
 
-/** Which navigation entry is marked on pages that are reached from another one. */
-const UNDER: Readonly<Record<string, string>> = {
-  queue: 'all-queues',
-  batch: 'batches',
-  ...Object.fromEntries(
-    ['job', 'job-class', 'runs', 'running', 'scheduled', 'retrying'].map((page) => [page, 'job-classes']),
-  ),
-};
+/** The entry of the navigation that leads to a page: itself, the first page above it, or the lists of jobs that it is one of. */
+function entryOf(name: string, { trail = [] }: View): string {
+  const [[, above] = [undefined, name]] = trail;
+  return Object.hasOwn(JOB_LISTS, name) ? 'job-classes' : above;
+}
 
 /** @param name the name of the page */
 export function frame(view: View, context: PageContext, name: string, notice?: Notice): Html {
   const { viewer, here, query, now } = context;
   const link = ([page, label]: readonly [string, string]): Html =>
-    html`<a href="${address(page)}" ${(UNDER[name] ?? name) === page && html` aria-current="page"`}>${label}</a>`;
+    html`<a href="${address(page)}" ${entryOf(name, view) === page && html` aria-current="page"`}>${label}</a>`;
   const searchBox = html`<form class="search" role="search" action="search">
     <input
       type="search"

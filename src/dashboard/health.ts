@@ -6,7 +6,7 @@ import type { ScheduleListing } from '../schedule/schedules';
 import { address } from './addresses';
 import { html, type Html } from './html';
 import { queueLink } from './parts/links';
-import { counted, secondsText } from './parts/text';
+import { capitalised, counted, secondsText } from './parts/text';
 
 export interface Finding {
   /** `bad`: somebody should look now. */
@@ -29,36 +29,33 @@ export const SLOW_LOOP: Milliseconds = 1000;
 export function findingsIn(snapshot: Snapshot, needsWorkers: boolean): readonly Finding[] {
   const { connection, queues, workers } = snapshot;
   const own = workers?.filter((worker) => worker.connection === connection);
+  // Nothing waits yet, but nothing would run either.
+  const isIdle = needsWorkers && own?.length === 0 && queues.every(({ ready }) => ready === 0);
   const found = [
-    ...(needsWorkers && own?.length === 0 && queues.every(({ ready }) => ready === 0) ? [noWorker(connection)] : []),
-    ...(own ?? []).flatMap(workerFindings),
-    ...queues.flatMap((queue) => queueFindings(connection, queue, own)),
-    ...failureFindings(connection, queues),
-    ...failedFindings(connection, queues),
-  ];
+    isIdle
+      ? warn(
+          html`No worker runs on <bdi>${connection}</bdi>. Start one with <code>npx onqueue work ${connection}</code>.`,
+        )
+      : undefined,
+    ...(own ?? []).map(workerFinding),
+    ...queues.map((queue) => queueFinding(connection, queue, own)),
+    failureFinding(connection, queues),
+    failedFinding(connection, queues),
+  ].filter((finding) => finding !== undefined);
   return found.toSorted((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'));
 }
 
-/** Nothing waits yet, but nothing would run either. */
-function noWorker(connection: string): Finding {
-  const command = html`<code>npx onqueue work ${connection}</code>`;
-  return warn(html`No worker runs on <bdi>${connection}</bdi>. Start one with ${command}.`);
-}
-
 /** For all queues together: many that fail must not hide a worker that is silent. */
-function failureFindings(connection: string, queues: readonly QueueSnapshot[]): readonly Finding[] {
+function failureFinding(connection: string, queues: readonly QueueSnapshot[]): Finding | undefined {
   const failing = queues.filter(({ failures = 0 }) => failures > 0);
-  if (failing.length === 0) return [];
+  if (failing.length === 0) return undefined;
   const count = failing.reduce((sum, { failures = 0 }) => sum + failures, 0);
   const named = failing
     .slice(0, 3)
     .map(({ queue }, place) => html`${place > 0 && ', '}${queueLink({ connection, queue })}`);
   const rest = failing.length - 3;
-  return [
-    bad(
-      html`${counted(count, 'failure')} in the last five minutes, in ${named}${rest > 0 && ` and ${counted(rest, 'more queue')}`}.`,
-    ),
-  ];
+  const others = rest > 0 && ` and ${counted(rest, 'more queue')}`;
+  return bad(html`${counted(count, 'failure')} in the last five minutes, in ${named}${others}.`);
 }
 
 export function scheduleFindings(schedules: readonly ScheduleListing[]): readonly Finding[] {
@@ -88,45 +85,37 @@ export function wellText(snapshots: readonly Snapshot[]): string {
     ...(isKept ? ['no failed jobs'] : []),
     'nothing has waited longer than a minute',
   ].join(', ');
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  return `${capitalised(text)}.`;
 }
 
 /** For all queues together. Figures are late and expire, but failed jobs stay until somebody deals with them. */
-function failedFindings(connection: string, queues: readonly QueueSnapshot[]): readonly Finding[] {
+function failedFinding(connection: string, queues: readonly QueueSnapshot[]): Finding | undefined {
   const count = queues.reduce((sum, { failed = 0 }) => sum + failed, 0);
-  if (count === 0) return [];
+  if (count === 0) return undefined;
   const jobs = html`<a href="${address('failed', { connection })}">${counted(count, 'failed job')}</a>`;
-  return [
-    warn(html`${jobs} on <bdi>${connection}</bdi> ${count === 1 ? 'waits' : 'wait'} to be retried or forgotten.`),
-  ];
+  return warn(html`${jobs} on <bdi>${connection}</bdi> ${count === 1 ? 'waits' : 'wait'} to be retried or forgotten.`);
 }
 
-function queueFindings(
+function queueFinding(
   connection: string,
   { queue, ready, oldestWait = 0, isPaused }: QueueSnapshot,
   workers: readonly RunningWorker[] | undefined,
-): readonly Finding[] {
+): Finding | undefined {
   const name = queueLink({ connection, queue });
-  const found: Finding[] = [];
-  const isWorked = workers?.some(({ queues }) => queues.includes(queue)) ?? true;
   const waits = html`${counted(ready, 'job waits', 'jobs wait')} in ${name}`;
-  if (ready > 0 && isPaused) found.push(warn(html`${waits}, which is paused.`));
-  else if (ready > 0 && !isWorked) found.push(bad(html`${waits}, but no worker works on it.`));
-  else if (ready === 0 && oldestWait >= LATE && !isPaused)
-    found.push(
-      bad(html`A delayed job in ${name} has been due for ${secondsText(oldestWait)}, but no worker takes it.`),
-    );
-  else if (oldestWait >= LATE && !isPaused) {
-    const tell = oldestWait >= VERY_LATE ? bad : warn;
-    found.push(tell(html`${waits}, the oldest for ${secondsText(oldestWait)}.`));
-  }
-  return found;
+  if (isPaused) return ready > 0 ? warn(html`${waits}, which is paused.`) : undefined;
+  const isWorked = workers?.some(({ queues }) => queues.includes(queue)) ?? true;
+  if (ready > 0 && !isWorked) return bad(html`${waits}, but no worker works on it.`);
+  if (oldestWait < LATE) return undefined;
+  const wait = secondsText(oldestWait);
+  if (ready === 0) return bad(html`A delayed job in ${name} has been due for ${wait}, but no worker takes it.`);
+  const tell = oldestWait >= VERY_LATE ? bad : warn;
+  return tell(html`${waits}, the oldest for ${wait}.`);
 }
 
-function workerFindings({ host, pid, silentFor, lag }: RunningWorker): readonly Finding[] {
+function workerFinding({ host, pid, silentFor, lag }: RunningWorker): Finding | undefined {
   const name = html`<a href="${address('workers')}"><bdi>${host}</bdi> ${String(pid)}</a>`;
-  if (silentFor > SILENT) return [bad(html`The worker ${name} has been silent for ${secondsText(silentFor)}.`)];
-  if (lag >= SLOW_LOOP)
-    return [warn(html`The event loop of the worker ${name} is blocked: it is ${secondsText(lag / 1000)} late.`)];
-  return [];
+  if (silentFor > SILENT) return bad(html`The worker ${name} has been silent for ${secondsText(silentFor)}.`);
+  if (lag < SLOW_LOOP) return undefined;
+  return warn(html`The event loop of the worker ${name} is blocked: it is ${secondsText(lag / 1000)} late.`);
 }

@@ -2,8 +2,7 @@
 import '../composition';
 import { giveWay } from '../copies';
 
-export type { Role } from './access/access';
-export type { Authorization } from './access/access';
+export type { Authorization, Role } from './access/access';
 export { type Dashboard, dashboard, type DashboardOptions } from './dashboard';
 
 giveWay('dashboard', module);

@@ -49,12 +49,7 @@ export class Live {
         sink.end();
         return () => undefined;
       }
-      const page = this.#pages.get(key) ?? {
-        look,
-        watchers: new Set(),
-        sent: new Map<string, string>(),
-        trouble: undefined,
-      };
+      const page: Watched = this.#pages.get(key) ?? { look, watchers: new Set(), sent: new Map(), trouble: undefined };
       const watcher = { sink, viewer, since: this.#clock.monotonic() };
       page.watchers.add(watcher);
       // The first look sends everything that has changed since the page was made.
@@ -137,17 +132,13 @@ function changeOf(page: Watched, view: View): string {
   // While the store is unreachable, the last content stays.
   if (trouble !== undefined) return isSame ? NO_CHANGE : eventOf({ trouble });
   const markup = [...regionsOf(view)].map(([id, { text }]) => [id, text] as const);
-  const compared = new Map(markup.map(([id, text]) => [id, withoutAges(text)]));
+  // How long ago a moment was is no change: the script counts on by itself.
+  const compared = new Map(markup.map(([id, text]) => [id, text.replaceAll(/(<time [^>]*>)[^<]*/g, '$1')]));
   const changed = markup.filter(([id]) => page.sent.get(id) !== compared.get(id)).map(([, text]) => text);
   const isSamePage = changed.length === 0 && compared.size === page.sent.size;
   page.sent = compared;
   if (isSame && isSamePage) return NO_CHANGE;
   return eventOf({ trouble: '', title, ids: [...compared.keys()], markup: changed.join('') });
-}
-
-/** How long ago a moment was: the script counts on by itself, so this alone is no change. */
-function withoutAges(markup: string): string {
-  return markup.replaceAll(/(<time [^>]*>)[^<]*/g, '$1');
 }
 
 /** @param change for the script of the page: a trouble to show, or the ids of all parts in order, with the markup of those that changed */

@@ -72,7 +72,8 @@ export async function scan(context: PageContext, wanted: Wanted, seen: readonly 
   };
   for (const shelf of shelves.filter((each) => isAhead(each, wanted))) {
     const { connection, queue, state } = shelf;
-    let after = from !== undefined && isSame(shelf, from) ? from.after : undefined;
+    const isSame = from?.connection === connection && from.queue === queue && from.state === state;
+    let after = isSame ? from.after : undefined;
     do {
       if (troubles.has(connection)) break;
       const isEnough = matches.length >= MOST_FOUND || clock.monotonic() - began > LONGEST;
@@ -122,10 +123,6 @@ function shelvesOf({ manager }: PageContext, { queue, state }: Wanted, snapshot:
       .map((one) => ({ connection, queue: one.queue, state: each, count: one[each] ?? 0 }))
       .filter(({ count }) => count > 0),
   );
-}
-
-function isSame(shelf: Shelf, { connection, queue, state }: Place): boolean {
-  return shelf.connection === connection && shelf.queue === queue && shelf.state === state;
 }
 
 /** Whether it is not yet searched. Queues come and go between two requests, but their order stays. */

@@ -28,7 +28,7 @@ describe('the page of a queue', () => {
     expect(ready.text).toMatch(/<code><bdi>\{&quot;invoice&quot;/);
 
     const failed = await panel.get('queue?connection=memory&queue=mail&state=failed');
-    expect(failed.text.match(/<tr data-key="[^"]{36}"/g)).toHaveLength(15);
+    expect(failed.text.match(/<tr data-key="\[/g)).toHaveLength(15);
     expect(failed.text).toMatch(/aria-current="true">failed/);
     expect(failed.text.match(/action="retry-job"/g)).toHaveLength(15);
   });
@@ -56,7 +56,7 @@ describe('the page of a queue', () => {
     let next: string | undefined = 'queue?connection=memory&queue=long';
     while (next !== undefined) {
       const { text }: { text: string } = await panel.get(next);
-      sizes.push(text.match(/<tr data-key="[^"]{36}"/g)?.length ?? 0);
+      sizes.push(text.match(/<tr data-key="\[/g)?.length ?? 0);
       expect(text.includes('>First page<')).toBe(sizes.length > 1);
       next = /<a href="([^"]*)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
     }

@@ -8,7 +8,7 @@ import { html, type Html } from '../html';
 import { type Answer, htmlAnswer, plainAnswer, redirect, withHeaders } from '../http/answer';
 import { cookieAttributes, cookiesNamed, type DashboardRequest, refusalOf } from '../http/request';
 import type { Access, Role, Viewer } from './access';
-import { type Session, Sessions, WrongTries } from './sessions';
+import { Sessions, WrongTries } from './sessions';
 import { namesLoopback, Secret, type Tokens } from './tokens';
 
 /** Counted from the start of the process. */
@@ -62,18 +62,17 @@ export class KeyAccess implements Access {
       return plainAnswer(421, 'This dashboard is only for this machine: use the address localhost or 127.0.0.1.');
     const [name, isRead] = [nameIn(url), method === 'GET' || method === 'HEAD'];
     const id = this.#idOf(request);
-    const session = id === undefined ? undefined : this.#sessions.find(id);
-    if (name === 'sign-in' && isRead) return this.#answerKey(request, session);
+    if (name === 'sign-in' && isRead) return this.#answerKey(request, id !== undefined);
     if (method === 'POST' && (name === 'sign-in' || name === 'sign-out')) {
       const refusal = refusalOf(request);
       if (refusal !== undefined) return refusal;
       return name === 'sign-in' ? this.#answerForm(request) : this.#signOut(request, id);
     }
-    if (session !== undefined) return viewerOf(session, true);
+    if (id !== undefined) return viewerOf(this.#sessions, id, true);
     return this.#program(request) ?? this.#strange(request);
   }
 
-  #answerKey(request: DashboardRequest, session: Session | undefined): Answer {
+  #answerKey(request: DashboardRequest, isSignedIn: boolean): Answer {
     const { method, headers, url } = request;
     const key = url.searchParams.get('key');
     if (key !== null) {
@@ -83,7 +82,7 @@ export class KeyAccess implements Access {
       if (method === 'GET' && this.#useUp(key)) return this.#signIn(request, this.#options.role, FIRST_PAGE);
     }
     const to = ownAddress(url.searchParams.get('to'));
-    if (session !== undefined) return redirect(to);
+    if (isSignedIn) return redirect(to);
     const problem = key === null ? undefined : 'This link has already been used, or is older than 15 minutes.';
     return this.#form(key === null ? 200 : 403, to, problem);
   }
@@ -125,8 +124,8 @@ export class KeyAccess implements Access {
     const [, token] = /^bearer\s+(.*)$/i.exec(request.headers('authorization') ?? '') ?? [];
     if (token === undefined) return undefined;
     const from = request.address ?? '';
-    const known = this.#programs.find(`${from} ${token}`);
-    if (known !== undefined) return viewerOf(known, false);
+    const id = `${from} ${token}`;
+    if (this.#programs.find(id) !== undefined) return viewerOf(this.#programs, id, false);
     const pause = this.#wrong.pauseOf(from);
     if (pause > 0)
       return withHeaders(plainAnswer(429, 'There were too many wrong tokens.'), { 'retry-after': String(pause) });
@@ -135,8 +134,7 @@ export class KeyAccess implements Access {
       this.#addWrong(from);
       return withHeaders(plainAnswer(401, 'This is not the token of this dashboard.'), PROGRAMS_SIGN_IN);
     }
-    this.#programs.open(role, `${from} ${token}`);
-    return { role, name: undefined, canSignOut: false };
+    return viewerOf(this.#programs, this.#programs.open(role, id), false);
   }
 
   #addWrong(address: string): void {
@@ -154,12 +152,8 @@ export class KeyAccess implements Access {
   }
 
   #form(status: number, to: string, problem: string | undefined): Answer {
-    return htmlAnswer(status, signInPage(this.#hasTokens, to, problem));
-  }
-
-  get #hasTokens(): boolean {
     const { operator, viewer } = this.#options.tokens;
-    return operator !== undefined || viewer !== undefined;
+    return htmlAnswer(status, signInPage(operator !== undefined || viewer !== undefined, to, problem));
   }
 
   #roleOf(token: string): Role | undefined {
@@ -176,8 +170,10 @@ export class KeyAccess implements Access {
   }
 }
 
-function viewerOf(session: Session, canSignOut: boolean): Viewer {
-  return { role: session.role, name: undefined, canSignOut, hasLeft: () => session.hasEnded };
+/** @param id of a session that has not ended */
+function viewerOf(sessions: Sessions, id: string, canSignOut: boolean): Viewer {
+  const role = sessions.find(id)!;
+  return { role, name: undefined, canSignOut, hasLeft: () => sessions.find(id) === undefined };
 }
 
 /** @param to the address that the viewer asked for @param problem why the last try failed */

@@ -1,6 +1,7 @@
 /** Who has signed in, and who has tried in vain. In memory: after a restart everybody signs in again. */
 import { randomBytes } from 'node:crypto';
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
+import { Recent } from '../../base/collections';
 import type { Role } from './access';
 import { digestOf } from './tokens';
 
@@ -9,16 +10,15 @@ const LONGEST_IDLE: Milliseconds = 12 * 3_600_000;
 /** With more sessions, the one that was idle longest ends. */
 const MOST = 1000;
 
-export interface Session {
+interface Session {
   readonly role: Role;
-  hasEnded: boolean;
-  usedAt: Milliseconds;
+  readonly usedAt: Milliseconds;
 }
 
 export class Sessions {
   readonly #clock: Clock;
   /** By the digests of their ids, the longest idle first: a digest read here does not open a session. */
-  readonly #kept = new Map<string, Session>();
+  readonly #kept = new Recent<string, Session>(MOST);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -26,38 +26,21 @@ export class Sessions {
 
   /** @param id under which the session is found; default: one that nobody can guess. Returns it. */
   open(role: Role, id = randomBytes(32).toString('base64url')): string {
-    this.#kept.set(keyOf(id), { role, hasEnded: false, usedAt: this.#clock.monotonic() });
-    for (const [key, session] of this.#kept) {
-      if (this.#kept.size <= MOST && !this.#isOver(session)) break;
-      this.#drop(key, session);
-    }
+    this.#kept.set(keyOf(id), { role, usedAt: this.#clock.monotonic() });
     return id;
   }
 
-  find(id: string): Readonly<Session> | undefined {
-    const key = keyOf(id);
-    const session = this.#kept.get(key);
-    if (session === undefined) return undefined;
-    if (this.#isOver(session)) return this.#drop(key, session);
-    session.usedAt = this.#clock.monotonic();
-    this.#kept.delete(key);
-    this.#kept.set(key, session);
-    return session;
+  /** The role of whoever opened it. Undefined if it has ended. */
+  find(id: string): Role | undefined {
+    const session = this.#kept.get(keyOf(id));
+    this.end(id);
+    if (session === undefined || this.#clock.monotonic() - session.usedAt > LONGEST_IDLE) return undefined;
+    this.open(session.role, id);
+    return session.role;
   }
 
   end(id: string): void {
-    const key = keyOf(id);
-    const session = this.#kept.get(key);
-    if (session !== undefined) this.#drop(key, session);
-  }
-
-  #isOver({ usedAt }: Session): boolean {
-    return this.#clock.monotonic() - usedAt > LONGEST_IDLE;
-  }
-
-  #drop(key: string, session: Session): undefined {
-    session.hasEnded = true;
-    this.#kept.delete(key);
+    this.#kept.delete(keyOf(id));
   }
 }
 

@@ -8,10 +8,12 @@ import type { ActionButton } from '../parts/links';
 
 export interface Action {
   /** Absent, or returning nothing: the action is done at once, because it can be undone or does no harm. */
-  readonly ask?: (form: URLSearchParams, context: ActionContext) => Promise<Question | undefined>;
+  readonly ask?: (form: URLSearchParams, context: ActionContext) => Asked | Promise<Asked>;
   /** Does it, and says what was done. Errors are shown. */
   readonly run: (form: URLSearchParams, context: ActionContext) => Promise<Notice>;
 }
+
+type Asked = Question | undefined;
 
 /** Asked before something is done that cannot be undone. */
 export interface Question {
@@ -23,11 +25,6 @@ export interface Question {
   /** The label of the button that does it: `Forget 12 jobs`. */
   readonly button: string;
 }
-
-/** A question that is always the same, but for what it is about. */
-export const asking =
-  (title: string, text: (form: URLSearchParams) => Html, button: string, fields?: Html): NonNullable<Action['ask']> =>
-  async (form) => ({ title, text: text(form), button, fields });
 
 export interface ActionContext {
   readonly manager: QueueManager;

@@ -39,7 +39,13 @@ export async function carryOut(
     }
     const notice = await action.run(form, context);
     log(name, form, context, notice.text);
-    if (isProgram(request)) return jsonAnswer(200, doneAs(notice));
+    const { text, link, undo } = notice;
+    if (isProgram(request))
+      return jsonAnswer(200, {
+        done: text,
+        link: link?.address,
+        undo: undo && { action: undo.action, fields: undo.fields },
+      });
     return redirect(`${back}${anchorIn(form)}`, leaveNotice(notice, request));
   } catch (error) {
     const told = error instanceof OnqueueError ? `${error.message} (${error.code})` : errorMessage(error);
@@ -56,11 +62,6 @@ function anchorIn(form: URLSearchParams): string {
   return /^row-[\w-]{8}$/.test(row) ? `#${row}` : '';
 }
 
-/** What a notice says, for programs. */
-function doneAs({ text, link, undo }: Notice): object {
-  return { done: text, link: link?.address, undo: undo && { action: undo.action, fields: undo.fields } };
-}
-
 function failure(error: unknown): Answer {
   if (!(error instanceof OnqueueError)) return plainAnswer(500, redact(errorMessage(error)));
   return plainAnswer(isStoreAway(error) ? 503 : 422, redact(error.message), error.code);
@@ -71,18 +72,15 @@ function log(action: string, form: URLSearchParams, { manager, viewer }: ActionC
   manager.logger.info({ ...loggedFields(form), action, by }, `Dashboard, ${by}: ${told}`);
 }
 
-/** The fields, except those that steer the form itself. */
-function otherFields(form: URLSearchParams): readonly (readonly [string, string])[] {
-  return [...form].filter(([name]) => name !== 'back' && name !== 'confirmed');
-}
-
 function questionPage(
   name: string,
   { title, text, fields: asked, button }: Question,
   form: URLSearchParams,
   back: string,
 ): Html {
-  const fields = otherFields(form).map(([field, value]) => hiddenFields({ [field]: value }));
+  // Except those that steer the form itself.
+  const given = [...form].filter(([field]) => field !== 'back' && field !== 'confirmed');
+  const fields = given.map(([field, value]) => hiddenFields({ [field]: value }));
   return barePage(
     title,
     html`${text}

@@ -11,7 +11,7 @@ import { formIncomplete } from '../errors';
 import { html, type Html } from '../html';
 import { choiceIn, choiceText, filterOf } from '../pages/failed';
 import { counted } from '../parts/text';
-import { type Action, asking, fieldOf, type Notice } from './action';
+import { type Action, fieldOf, type Notice } from './action';
 
 const jobIn = (form: URLSearchParams) => ({
   connection: fieldOf(form, 'connection'),
@@ -19,7 +19,7 @@ const jobIn = (form: URLSearchParams) => ({
   queue: form.get('queue') ?? undefined,
 });
 
-const which = (meaning: string) => (form: URLSearchParams) => {
+const which = (form: URLSearchParams, meaning: string): Html => {
   const { connection, id, queue } = jobIn(form);
   return html`<p><bdi class="mono">${id}</bdi>${queue !== undefined && html` in <bdi>${queue}</bdi>`} of <bdi>${connection}</bdi></p>
     <p>${meaning}</p>`;
@@ -34,11 +34,11 @@ const CANCELLED: Readonly<Record<CancelResult, string>> = {
 
 export const JOB_ACTIONS: Readonly<Record<string, Action>> = {
   'cancel-job': {
-    ask: asking(
-      'Cancel this job?',
-      which('If it waits, it is removed for good. If it runs, it is told to stop.'),
-      'Cancel the job',
-    ),
+    ask: (form) => ({
+      title: 'Cancel this job?',
+      text: which(form, 'If it waits, it is removed for good. If it runs, it is told to stop.'),
+      button: 'Cancel the job',
+    }),
     async run(form, { manager, viewer }) {
       const { connection, id, queue } = jobIn(form);
       const result = await manager.connection(connection).cancel(id, { queue, reason: reasonFor(viewer) });
@@ -47,7 +47,7 @@ export const JOB_ACTIONS: Readonly<Record<string, Action>> = {
   },
   /** Ticked jobs, whatever states they are in by now. */
   'cancel-jobs': {
-    async ask(form) {
+    ask(form) {
       const ticked = tickedIn(form) ?? [];
       if (ticked.length === 0) return undefined;
       return {
@@ -79,15 +79,15 @@ export const JOB_ACTIONS: Readonly<Record<string, Action>> = {
     },
   },
   'reschedule-job': {
-    ask: asking(
-      'Move this job?',
-      which('It becomes ready at another moment, also if it waits for its next attempt.'),
-      'Move the job',
-      html`<p>
+    ask: (form) => ({
+      title: 'Move this job?',
+      text: which(form, 'It becomes ready at another moment, also if it waits for its next attempt.'),
+      fields: html`<p>
         <label>When: a time from now, such as 30s or 2h, or a moment, such as 2027-03-27T12:00 (UTC)
           <input type="text" name="when" required maxlength="40" autocomplete="off" /></label>
       </p>`,
-    ),
+      button: 'Move the job',
+    }),
     async run(form, { manager }) {
       const { connection, id, queue } = jobIn(form);
       const delay = delayIn(fieldOf(form, 'when'));
@@ -96,19 +96,19 @@ export const JOB_ACTIONS: Readonly<Record<string, Action>> = {
   },
   'retry-job': { run: (form, { manager }) => retry(form, manager, false) },
   'restart-job': {
-    ask: asking(
-      'Retry this job from the start?',
-      which('What it has kept of the steps that it has done is forgotten: it does them again.'),
-      'Retry it from the start',
-    ),
+    ask: (form) => ({
+      title: 'Retry this job from the start?',
+      text: which(form, 'What it has kept of the steps that it has done is forgotten: it does them again.'),
+      button: 'Retry it from the start',
+    }),
     run: (form, { manager }) => retry(form, manager, true),
   },
   'forget-job': {
-    ask: asking(
-      'Forget this failed job?',
-      which('It is removed with its data and its error, and can no longer be retried.'),
-      'Forget the job',
-    ),
+    ask: (form) => ({
+      title: 'Forget this failed job?',
+      text: which(form, 'It is removed with its data and its error, and can no longer be retried.'),
+      button: 'Forget the job',
+    }),
     async run(form, { manager }) {
       const { connection, id, queue } = jobIn(form);
       const isGone = await manager.failed.forget(id, { connection, queue });

@@ -84,14 +84,11 @@ export const QUEUE_ACTIONS: Readonly<Record<string, Action>> = {
     },
   },
   'run-schedule': {
-    async ask(form) {
-      const { name } = nameIn(form);
-      return {
-        title: `Run ${name} now?`,
-        text: html`<p>Its job is sent at once, in addition to those that the schedule sends.</p>`,
-        button: 'Run it now',
-      };
-    },
+    ask: (form) => ({
+      title: `Run ${fieldOf(form, 'name')} now?`,
+      text: html`<p>Its job is sent at once, in addition to those that the schedule sends.</p>`,
+      button: 'Run it now',
+    }),
     async run(form, { manager }) {
       const { name } = nameIn(form);
       const id = await manager.schedules.run(name);
@@ -102,14 +99,11 @@ export const QUEUE_ACTIONS: Readonly<Record<string, Action>> = {
     },
   },
   'remove-schedule': {
-    async ask(form) {
-      const { name } = nameIn(form);
-      return {
-        title: `Remove ${name}?`,
-        text: html`<p>It sends nothing more. Jobs that it has already sent still run.</p>`,
-        button: 'Remove it',
-      };
-    },
+    ask: (form) => ({
+      title: `Remove ${fieldOf(form, 'name')}?`,
+      text: html`<p>It sends nothing more. Jobs that it has already sent still run.</p>`,
+      button: 'Remove it',
+    }),
     async run(form, { manager }) {
       const { name } = nameIn(form);
       return { text: (await manager.schedules.remove(name)) ? `${name} is removed.` : `${name} was already removed.` };

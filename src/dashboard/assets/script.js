@@ -222,6 +222,10 @@
     if (dialog.returnValue === 'off') localStorage.setItem(OFF, '1');
     dialog.returnValue = '';
   });
+  // On a phone the navigation is wider than the screen.
+  const nav = document.querySelector('.top nav');
+  const current = nav?.querySelector('[aria-current]');
+  if (current) nav.scrollLeft = current.offsetLeft + current.offsetWidth - nav.offsetLeft - nav.clientWidth;
   // The browser has gone to the row that was acted on, and takes the focus from what was done.
   addEventListener('load', () => setTimeout(() => document.querySelector('.notice')?.focus({ preventScroll: true })));
 

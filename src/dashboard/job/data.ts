@@ -49,25 +49,16 @@ export function dataPart(job: FoundJob): Html | undefined {
     return html`<h2>Payload</h2>
       <p class="advice">No worker can read this payload. It begins:</p>
       <pre tabindex="0"><bdi>${typeof payload === 'string' && payload}</bdi></pre>`;
-  const { value, types } = dataOf(fields);
+  const { job: handler, data } = fields;
+  const isOurs = (handler === HANDLER || handler === HANDLER_WITH_FOLLOWERS) && isRecord(data);
   const middleware = isRecord(fields['middleware']) ? fields['middleware'] : undefined;
   const others = Object.entries(fields).filter(([field]) => !SHOWN_ELSEWHERE.has(field));
   return html`<h2>Data</h2>
     ${isLaravels(fields) && html`<p class="advice">This job belongs to a class of Laravel; its data are serialized by PHP.</p>`}
-    ${dataTree(value, types)}
+    ${isOurs ? dataTree(data['command'], data['types']) : dataTree(data, undefined)}
     ${middleware && html`<h2>Middleware of its dispatch</h2>${dataTree(middleware['command'], middleware['types'])}`}
     ${others.length > 0 && html`<h2>Other fields</h2>${dataTree(Object.fromEntries(others), undefined)}`}
     ${rawPayload(payload, id)}`;
-}
-
-function dataOf({ job, data }: Readonly<Record<string, unknown>>): {
-  readonly value: unknown;
-  readonly types: unknown;
-} {
-  const isOurs = job === HANDLER || job === HANDLER_WITH_FOLLOWERS;
-  return isOurs && isRecord(data)
-    ? { value: data['command'], types: data['types'] }
-    : { value: data, types: undefined };
 }
 
 function rawPayload(payload: unknown, id: string): Html {

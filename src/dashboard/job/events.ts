@@ -115,7 +115,7 @@ function runRow(
       ${details(told, exception)}
     </td>
     <td class="number">${ms !== undefined && spanText(ms)}</td>
-    <td><bdi>${where ?? ''}</bdi></td>
+    <td>${where !== undefined && html`<bdi>${where}</bdi>`}</td>
   </tr>`;
 }
 

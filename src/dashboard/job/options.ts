@@ -10,29 +10,21 @@ import type { FoundJob } from '../../operations/found-job';
 import { readChosen } from '../../payload/payload-text';
 import { html, type Html, type Shown } from '../html';
 import { type Fact, factList } from '../parts/table';
-import { moment } from '../parts/text';
+import { capitalised, moment } from '../parts/text';
 import type { PageContext } from '../view';
 import { fieldsOf, isLaravels } from './story';
 
-interface ShownOption {
-  readonly label: string;
-  /** Undefined if there is nothing to show. */
-  readonly text: (run: RunOptions, now: Milliseconds) => Shown;
-}
-
 const limit = (count: number): string => (count === 0 ? 'no limit' : String(count));
 
-const OPTIONS: { readonly [Option in keyof RunOptions]: ShownOption } = {
-  tries: { label: 'Tries', text: ({ tries }) => limit(tries) },
-  backoff: { label: 'Backoff', text: ({ backoff }) => backoffText(backoff) },
-  timeout: { label: 'Timeout', text: ({ timeout }) => (timeout === 0 ? 'none' : spanText(timeout * 1000)) },
-  retryUntil: {
-    label: 'Retried until',
-    text: ({ retryUntil }, now) => (retryUntil === undefined ? undefined : moment(new Date(retryUntil), now)),
-  },
-  maxExceptions: { label: 'Max. exceptions', text: ({ maxExceptions }) => maxExceptions },
-  maxCrashes: { label: 'Max. crashes', text: ({ maxCrashes }) => limit(maxCrashes) },
-  failOnTimeout: { label: 'Fails on a timeout', text: ({ failOnTimeout }) => (failOnTimeout ? 'yes' : undefined) },
+/** What each is set to. Undefined if there is nothing to show. */
+const OPTIONS: { readonly [Option in keyof RunOptions]: (run: RunOptions, now: Milliseconds) => Shown } = {
+  tries: ({ tries }) => limit(tries),
+  backoff: ({ backoff }) => backoffText(backoff),
+  timeout: ({ timeout }) => (timeout === 0 ? 'none' : spanText(timeout * 1000)),
+  retryUntil: ({ retryUntil }, now) => (retryUntil === undefined ? undefined : moment(new Date(retryUntil), now)),
+  maxExceptions: ({ maxExceptions }) => maxExceptions,
+  maxCrashes: ({ maxCrashes }) => limit(maxCrashes),
+  failOnTimeout: ({ failOnTimeout }) => (failOnTimeout ? 'yes' : undefined),
 };
 
 /** Undefined if nothing is known of how it is run. */
@@ -55,13 +47,13 @@ export function optionFacts(
 ): readonly Fact[] {
   const run = resolveRun({ payload: chosen, definition, worker: {} });
   const facts: Fact[] = [];
-  for (const [option, { label, text: textOf }] of Object.entries(OPTIONS) as [keyof RunOptions, ShownOption][]) {
-    const text = textOf(run, now);
+  for (const option of Object.keys(OPTIONS) as (keyof RunOptions)[]) {
+    const text = OPTIONS[option](run, now);
     const isChosen = chosen[option] !== undefined;
     // If the class is unknown, defaults would be a guess.
     if (text === undefined || (!isChosen && definition === undefined)) continue;
     const by = isChosen ? 'its dispatch' : definition?.options[option] === undefined ? defaultOf(option) : 'its class';
-    facts.push([label, html`${text} <span class="soft">${by}</span>`]);
+    facts.push([labelOf(option), html`${text} <span class="soft">${by}</span>`]);
   }
   const kept = keptResult(definition);
   if (kept !== undefined && kept > 0)
@@ -82,8 +74,7 @@ export function classFacts({ options }: JobDefinition): readonly Fact[] {
 
 /** `uniqueFor` → `Unique for` */
 function labelOf(option: string): string {
-  const words = option.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-  return words[0]!.toUpperCase() + words.slice(1);
+  return capitalised(option.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
 }
 
 const BY_WORKER: readonly string[] = ['tries', 'backoff', 'timeout'];

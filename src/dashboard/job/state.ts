@@ -11,7 +11,8 @@ import { completedKept } from '../../operations/history/attempt';
 import { address } from '../addresses';
 import { SILENT } from '../health';
 import { html, type Html, type Shown } from '../html';
-import { actionForm, classLink, failureButtons, jobLink, moveButtons, queueLink } from '../parts/links';
+import { jobButtons } from '../parts/job-table';
+import { actionForm, classLink, jobLink, queueLink } from '../parts/links';
 import { ACTIONS, factList, idFact, numberColumn, table } from '../parts/table';
 import { errorLine, moment } from '../parts/text';
 import type { PageContext } from '../view';
@@ -26,7 +27,7 @@ export function statePart(story: JobStory, context: PageContext): Html {
       <span class="badge ${toneOf(state) ?? ''}">${state}</span> ${stateText(story, context)}
     </p>
     ${progressOf(story, context)}
-    <div class="advice">${adviceFor(story, context)}</div>
+    <div class="advice">${ADVICE[state](story, context)}</div>
     ${buttons(story, context)}${facts(story, context)}${otherFailures(story, context)}`;
 }
 
@@ -64,17 +65,15 @@ export function linesPart({ lines }: FoundJob, { now }: PageContext): Html | und
 function buttons({ job, isPaused }: JobStory, context: PageContext): Html | undefined {
   const { id, connection, queue, state } = job;
   const fields = { connection, id, queue };
-  if (state === 'failed') {
-    const restart = { action: 'restart-job', label: 'Retry from the start', fields };
-    return html`<div class="choice">${failureButtons('job', { fields }, context)}${job.steps && actionForm(restart, context)}</div>`;
-  }
-  if (state !== 'ready' && state !== 'delayed' && state !== 'running') return undefined;
-  if (context.manager.driver(connection).control === undefined) return undefined;
-  return html`<div class="choice">
-    ${isPaused && queue !== undefined && actionForm({ action: 'resume-queue', label: 'Resume the queue', fields: { connection, queue } }, context)}
-    ${state === 'delayed' && moveButtons({ fields }, context)}
-    ${actionForm({ action: 'cancel-job', label: 'Cancel', isDangerous: true, fields }, context)}
-  </div>`;
+  const all = [
+    isPaused &&
+      actionForm({ action: 'resume-queue', label: 'Resume the queue', fields: { connection, queue } }, context),
+    ...(state === 'unknown' ? [] : jobButtons({ ...fields, state }, context)),
+    job.steps !== undefined &&
+      state === 'failed' &&
+      actionForm({ action: 'restart-job', label: 'Retry from the start', fields }, context),
+  ];
+  return all.some(Boolean) ? html`<div class="choice">${all}</div>` : undefined;
 }
 
 function facts({ job }: JobStory, { now }: PageContext): Html | undefined {
@@ -99,14 +98,13 @@ function otherFailures({ otherFailures: others, job: { state } }: JobStory, cont
 }
 
 function otherRow(failure: ShownFailure, context: PageContext): Html {
-  const { id = '', connection, queue, failedAt, error } = failure;
-  const fields = { connection, id, queue };
+  const { connection, queue, failedAt, error } = failure;
   return html`<tr data-key="${JSON.stringify([connection, queue, failedAt])}">
     <th scope="row">${jobLink(failure, html`<bdi>${queue}</bdi>`)}</th>
     <td><bdi>${connection}</bdi></td>
     <td>${failedAt && moment(failedAt, context.now)}</td>
     <td><bdi>${errorLine(error ?? '')}</bdi></td>
-    <td class="actions">${failureButtons('job', { fields }, context)}</td>
+    <td class="actions">${jobButtons(failure, context)}</td>
   </tr>`;
 }
 
@@ -124,10 +122,6 @@ function stateText(story: JobStory, context: PageContext): Shown {
   const text = STATES[stateOf(story)](story, context);
   if (story.job.waitsToRunAlone !== true) return text;
   return html`${text} <strong class="warn">It waits to run alone</strong>, because its next crash would be its last.`;
-}
-
-function adviceFor(story: JobStory, context: PageContext): Shown {
-  return ADVICE[stateOf(story)](story, context);
 }
 
 const STATES: Readonly<Record<ShownState, (story: JobStory, context: PageContext) => Shown>> = {
@@ -223,7 +217,7 @@ function attemptsText(job: FoundJob): string {
   return `${attempts}${of} ${attempts === 1 && of === '' ? 'attempt' : 'attempts'}`;
 }
 
-const attemptText = (job: FoundJob): string => `attempt ${job.attempts ?? 0}${ofTries(job)}`;
+const attemptText = (job: FoundJob): string => `attempt ${attemptsCount(job)}`;
 
 /** `3 of 5` */
 const attemptsCount = (job: FoundJob): string => `${job.attempts ?? 0}${ofTries(job)}`;

@@ -38,6 +38,8 @@ const LONGEST_RECORDED = 100;
 /** A worker's record may not name all its queues if it has this many. */
 const MOST_RECORDED = 100;
 
+const NONE: readonly string[] = [];
+
 /** @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; CapabilityError the store cannot look for jobs */
 export function readStory(context: PageContext): Promise<JobStory> {
   const { manager, lookout, query } = context;
@@ -49,20 +51,25 @@ export function readStory(context: PageContext): Promise<JobStory> {
     const driver = manager.driver(connection);
     const own = manager.connection(connection);
     const job = shownJob(await own.find(id, { queue }));
+    const { state, failedAt } = job;
+    const waits = state === 'ready' || state === 'delayed';
+    const isOver = state === 'completed' || state === 'unknown';
     const [failures, result, workers, paused, full] = await Promise.all([
       failuresOf(manager, driver, id),
-      isOver(job) ? shownResult(driver, manager, id) : undefined,
+      isOver ? shownResult(driver, manager, id) : undefined,
       manager.configuration.metrics === false ? undefined : workersOf(connection, context),
-      waits(job) ? readOr(() => own.pausedQueues(), NONE, isIncapable) : NONE,
+      waits ? readOr(() => own.pausedQueues(), NONE, isIncapable) : NONE,
       fullness(driver, job),
     ]);
-    const failure = job.state === 'failed' ? failures.find((one) => isThis(one, job)) : undefined;
+    const isThis = (one: ShownFailure): boolean =>
+      one.queue === job.queue && one.failedAt?.getTime() === failedAt?.getTime();
+    const failure = state === 'failed' ? failures.find(isThis) : undefined;
     return {
       job,
       failure,
       otherFailures: failures.filter((one) => one !== failure),
       result,
-      run: job.state === 'running' ? runOf(workers, connection, job) : undefined,
+      run: state === 'running' ? runOf(workers, connection, job) : undefined,
       isWorked: workers?.some((worker) => works(worker, connection, job.queue)),
       isPaused: job.queue !== undefined && paused.includes(job.queue),
       fullness: full,
@@ -79,15 +86,6 @@ function shownJob(job: FoundJob): FoundJob {
   );
   return { ...job, history };
 }
-
-const NONE: readonly string[] = [];
-
-const waits = ({ state }: FoundJob): boolean => state === 'ready' || state === 'delayed';
-
-const isOver = ({ state }: FoundJob): boolean => state === 'completed' || state === 'unknown';
-
-const isThis = (failure: ShownFailure, { queue, failedAt }: FoundJob): boolean =>
-  failure.queue === queue && failure.failedAt?.getTime() === failedAt?.getTime();
 
 /** Failures from all connections that keep theirs in this store, newest first. */
 async function failuresOf(manager: QueueManager, driver: Connection, id: string): Promise<readonly ShownFailure[]> {

@@ -6,15 +6,16 @@ import { type Batch, batchDocument } from '../../dispatch/batch/batch';
 import { type BatchCallbackJob, callbackJobs } from '../../dispatch/batch/members';
 import { address } from '../addresses';
 import { neededField } from '../errors';
-import { type FailedLook, lookAtFailed } from '../failures';
 import { html, type Html } from '../html';
 import { batchButtons, progressBar, stateBadge, stateText } from '../parts/batch';
-import { failureTable } from '../parts/failure-table';
+import { type FailedLook, failureTable, lookAtFailed } from '../parts/failures';
 import { type Box, flow } from '../parts/flow';
 import { jobLink, queueLink } from '../parts/links';
 import { factList, idFact, keyNumbers } from '../parts/table';
 import { counted, moment, numberText } from '../parts/text';
 import type { Page, PageContext, View } from '../view';
+
+const TRAIL: View['trail'] = [['Batches', address('batches')]];
 
 export const batch: Page = async (context) => {
   const { manager, lookout, query } = context;
@@ -37,6 +38,7 @@ export const batch: Page = async (context) => {
   const failures = found.failed > 0 ? await lookAtFailed(context) : undefined;
   return {
     title: found.name === '' ? 'Batch' : found.name,
+    trail: TRAIL,
     parts: {
       'batch-state': statePart(found, hasEnded, context),
       'batch-callbacks': picture(found, callbacks),
@@ -50,6 +52,7 @@ function unknownBatch(id: string, connection: string): View {
   const failed = html`<a href="${address('failed', { connection, batch: id })}">among the failed jobs</a>`;
   return {
     title: 'Unknown batch',
+    trail: TRAIL,
     status: 404,
     parts: {
       'batch-unknown': html`<p><bdi>${connection}</bdi> has no batch <bdi class="mono">${id}</bdi>.</p>
@@ -99,8 +102,7 @@ function facts(found: Batch, { now }: PageContext): Html | undefined {
 }
 
 /** Grouped by error: a batch whose mail server is away has one cause, not a thousand. */
-function failedPart({ id, connection, failed }: Batch, look: FailedLook, context: PageContext): Html | undefined {
-  if (failed === 0) return undefined;
+function failedPart({ id, connection }: Batch, look: FailedLook, context: PageContext): Html {
   const choice = { connection, batch: id };
   const groups = errorGroups(look.jobs.filter(matching(choice, context.now)));
   const all = html`<a href="${address('failed', choice)}">All failed jobs of this batch</a>`;

@@ -15,20 +15,25 @@ const PAGE = 50;
 const MOST = 1000;
 
 const KINDS = {
-  all: { label: 'All', fits: () => true },
-  running: { label: 'Under way', fits: ({ isFinished, pending }: Batch) => !isFinished || pending > 0 },
+  all: {
+    label: 'All',
+    fits: () => true,
+    none: html`There are no batches; finished ones are kept for a day.
+      <code>await Queue.batch([new Resize('a.png'), new Resize('b.png')]).name('thumbnails').dispatch()</code> creates one.`,
+  },
+  running: {
+    label: 'Under way',
+    fits: ({ isFinished, pending }: Batch) => !isFinished || pending > 0,
+    none: 'No batch is under way.',
+  },
   trouble: {
     label: 'With trouble',
     fits: ({ failed, skipped, isCancelled }: Batch) => failed + skipped > 0 || isCancelled,
+    none: 'No batch has trouble: none has failed or skipped jobs, or was cancelled.',
   },
 } as const;
 
 type Kind = keyof typeof KINDS;
-
-interface BatchPage {
-  readonly batches: readonly Batch[];
-  readonly hasMore: boolean;
-}
 
 export const batches: Page = async (context) => {
   const { manager, query } = context;
@@ -36,7 +41,8 @@ export const batches: Page = async (context) => {
   const keeping = all.filter((name) => manager.driver(name).batches !== undefined);
   const chosen = query.get('connection');
   const names = chosen === null ? keeping : [chosen];
-  const kind = kindIn(query);
+  const given = query.get('show') ?? '';
+  const kind = Object.hasOwn(KINDS, given) ? (given as Kind) : 'all';
   const after = Math.max(0, Math.trunc(Number(query.get('after')))) || 0;
   const seen = await readEach(names, (name) => batchesOf(name, kind, after, context));
   return {
@@ -54,60 +60,47 @@ export const batches: Page = async (context) => {
     data: seen.map(({ connection, found, trouble }) => ({
       connection,
       trouble,
-      batches: found?.batches.map(batchDocument),
-      after: found?.hasMore === true ? after + PAGE : undefined,
+      batches: found?.slice(0, PAGE).map(batchDocument),
+      after: found?.[PAGE] && after + PAGE,
     })),
   };
 };
 
-function kindIn(query: URLSearchParams): Kind {
-  const kind = query.get('show') ?? '';
-  return Object.hasOwn(KINDS, kind) ? (kind as Kind) : 'all';
-}
-
-async function batchesOf(
+/** One more than a page, to know whether there are more. */
+function batchesOf(
   connection: string,
   kind: Kind,
   after: number,
   { manager, lookout }: PageContext,
-): Promise<BatchPage> {
-  // One more, to know whether there are more.
-  const found = await lookout.see(`batches ${JSON.stringify([connection, kind, after])}`, async () => {
+): Promise<readonly Batch[]> {
+  return lookout.see(`batches ${JSON.stringify([connection, kind, after])}`, async () => {
     if (kind === 'all') return manager.batches.list({ connection, limit: PAGE + 1, offset: after });
     const newest = await manager.batches.list({ connection, limit: MOST });
     return newest.filter(KINDS[kind].fits).slice(after, after + PAGE + 1);
   });
-  return { batches: found.slice(0, PAGE), hasMore: found.length > PAGE };
 }
 
 function none(connections: readonly string[]): Html {
   return html`<p class="empty">None of the connections keeps batches: ${connections.join(', ')}. Connections with the drivers <code>redis</code>, <code>database</code> and <code>memory</code> do.</p>`;
 }
 
-function listOf(seen: Seen<BatchPage>, kind: Kind, after: number, context: PageContext): Html {
+function listOf(seen: Seen<readonly Batch[]>, kind: Kind, after: number, context: PageContext): Html {
   if (seen.found === undefined) return troublesOf([seen]);
   const { connection, found } = seen;
-  const { batches: shown, hasMore } = found;
+  const shown = found.slice(0, PAGE);
   const place = (show: Kind, from?: number): string =>
     address('batches', { connection, show: show === 'all' ? undefined : show, after: from });
   const kinds = Object.keys(KINDS) as Kind[];
   const tab = (each: Kind): Tab => [KINDS[each].label, place(each), each === kind];
-  const links = pageLinks(after > 0 ? place(kind) : undefined, hasMore ? place(kind, after + PAGE) : undefined);
+  const links = pageLinks(after > 0 ? place(kind) : undefined, found[PAGE] && place(kind, after + PAGE));
   const listed = table({
     caption: html`Batches of <bdi>${connection}</bdi> <span class="soft">newest first${kind !== 'all' && `, among the newest ${numberText(MOST)}`}</span>`,
     columns: ['Batch', 'State', 'Progress', 'Created', 'Ended', ACTIONS],
     rows: shown.map((batch) => batchRow(batch, context)),
   });
-  const none = html`<div class="empty">${after > 0 ? 'There are no more.' : EMPTY[kind]}</div>`;
+  const none = html`<div class="empty">${after > 0 ? 'There are no more.' : KINDS[kind].none}</div>`;
   return html`${tabs(`Batches of ${connection} by their state`, kinds.map(tab))}${shown.length === 0 ? none : listed}${links}`;
 }
-
-const EMPTY: Readonly<Record<Kind, Html>> = {
-  all: html`There are no batches; finished ones are kept for a day.
-    <code>await Queue.batch([new Resize('a.png'), new Resize('b.png')]).name('thumbnails').dispatch()</code> creates one.`,
-  running: html`No batch is under way.`,
-  trouble: html`No batch has trouble: none has failed or skipped jobs, or was cancelled.`,
-};
 
 function batchRow(batch: Batch, context: PageContext): Html {
   const { id, name, connection, createdAt, finishedAt } = batch;

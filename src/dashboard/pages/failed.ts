@@ -2,14 +2,13 @@
 import { type FailedFilter, type FailedJob, matching } from '../../application/failed/failed-filter';
 import { address } from '../addresses';
 import { type ErrorGroup, errorGroups } from '../../application/failed/error-groups';
-import { type FailedLook, type FailedStart, lookAtFailed, startIn, startText } from '../failures';
 import { html, type Html } from '../html';
-import { failureTable } from '../parts/failure-table';
-import { filterForm } from '../parts/filter';
-import { failureButtons, jobLink, pageLinks, queueLink } from '../parts/links';
-import { numberColumn, table } from '../parts/table';
+import { type FailedLook, type FailedStart, failureTable, lookAtFailed, startIn, startText } from '../parts/failures';
+import { type Choice, choiceOf, filterForm } from '../parts/filter';
+import { jobTable } from '../parts/job-table';
+import { failureButtons, pageLinks, queueLink } from '../parts/links';
+import { numberColumn } from '../parts/table';
 import { counted, errorLine, moment, numberText, troubles } from '../parts/text';
-import { placeOf, ticks } from '../parts/ticks';
 import type { Page, PageContext } from '../view';
 import { groupPart, groupStory } from './failure-group';
 
@@ -122,36 +121,33 @@ function addressBehind({ choice, look, from }: Found, count: number): string {
 
 function jobList(found: Found, context: PageContext): Html {
   const { choice, fitting, from } = found;
-  const ticked = ticks('failed', context);
   const rest = fitting[PAGE];
   const next = rest === undefined ? further(found) : addressBehind(found, rest.at);
   const first = from.seen > 0 ? address('failed', choice) : undefined;
-  const shown = table({
-    caption: 'Failed jobs, newest first',
-    isCaptionUnseen: true,
-    columns: [ticked.heading, 'Job', 'Queue', 'Failed', numberColumn('Attempts'), 'Error'],
-    rows: fitting.slice(0, PAGE).map(({ job }) => jobRow(job, ticked.box(job), context)),
-  });
-  return html`${ticked.buttons}${shown}${pageLinks(first, next, rest === undefined ? 'Search further' : undefined)}`;
-}
-
-function jobRow(job: FailedJob, box: Html | undefined, { now }: PageContext): Html {
-  const { id, failedAt, attempts, exception } = job;
-  return html`<tr data-key="${placeOf(job)}">${box}<th scope="row">${jobLink(job)} <span class="soft mono">${id}</span></th>
-<td>${queueLink(job)}</td><td>${moment(failedAt, now)}</td><td class="number">${attempts}</td>
-<td class="line message"><bdi>${errorLine(exception)}</bdi></td></tr>`;
+  const shown = jobTable(
+    {
+      state: 'failed',
+      jobs: fitting.slice(0, PAGE).map(({ job }) => job),
+      showsIds: true,
+      caption: 'Failed jobs, newest first',
+      isCaptionUnseen: true,
+      columns: ['Queue', 'Failed', numberColumn('Attempts'), 'Error'],
+      cells: (
+        job,
+      ) => html`<td>${queueLink(job)}</td><td>${moment(job.failedAt, context.now)}</td><td class="number">${job.attempts}</td>
+<td class="line message"><bdi>${errorLine(job.exception)}</bdi></td>`,
+    },
+    context,
+  );
+  return html`${shown}${pageLinks(first, next, rest === undefined ? 'Search further' : undefined)}`;
 }
 
 /** The names of the fields in forms and addresses. */
 export const CHOICES = ['connection', 'queue', 'name', 'error', 'group', 'batch', 'olderThan'] as const;
 
-type FailedChoice = { readonly [Field in (typeof CHOICES)[number]]?: string | undefined };
+type FailedChoice = Choice<(typeof CHOICES)[number]>;
 
-/** Empty fields choose nothing. */
-export function choiceIn(fields: URLSearchParams): FailedChoice {
-  const given = CHOICES.map((field) => [field, fields.get(field)?.trim() ?? ''] as const);
-  return Object.fromEntries(given.filter(([, value]) => value !== ''));
-}
+export const choiceIn = (fields: URLSearchParams): FailedChoice => choiceOf(fields, CHOICES);
 
 /** Undefined if all jobs are meant. */
 export function filterOf(choice: FailedChoice): FailedFilter | undefined {

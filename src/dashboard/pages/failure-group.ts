@@ -105,7 +105,6 @@ function chartOf({ moments }: ErrorGroup): Chart {
     kind: 'bars',
     at: bars.map((_, place) => new Date(start + place * step)),
     series: [{ label: 'failed', tone: 'bad', values: bars }],
-    isWhole: true,
     text: numberText,
   };
 }

@@ -5,13 +5,13 @@ import { redact } from '../../base/redact';
 import { address } from '../addresses';
 import { html, type Html } from '../html';
 import { choiceOf, filterForm } from '../parts/filter';
-import { actionForm, jobLink, actionMenu, moveButtons, queueLink } from '../parts/links';
-import { ACTIONS, numberColumn, table } from '../parts/table';
+import { actionsCell, attemptsCell, jobTable } from '../parts/job-table';
+import { queueLink } from '../parts/links';
+import { ACTIONS, numberColumn } from '../parts/table';
 import { counted, dataText, errorLine, excerptOf, moment, numberText, troublesOf } from '../parts/text';
-import { placeOf, ticks } from '../parts/ticks';
 import { isIncapable, lastAttempt, readEach, readOr, type Seen, snapshotOf } from '../readings';
 import type { Page, PageContext } from '../view';
-import { jobTabs } from './job-tabs';
+import { jobTabs } from './job-classes';
 
 /** Rows of the page, and jobs of one queue that are looked at. */
 const MOST = 50;
@@ -31,27 +31,27 @@ const later =
   (which: 'scheduled' | 'retrying'): Page =>
   async (context) => {
     const choice = choiceOf(context.query, ['name', 'queue', 'text']);
-    const { jobs, total, seen } = await lookAtDelayed(context, choice['queue']);
+    const { jobs, total, seen } = await lookAtDelayed(context, choice.queue);
     const isWanted = (job: ListedJob): boolean =>
       job.attempts > 0 === (which === 'retrying') &&
-      job.name.includes(choice['name'] ?? '') &&
+      job.name.includes(choice.name ?? '') &&
       dataText(job.payload)
         .toLowerCase()
-        .includes((choice['text'] ?? '').toLowerCase());
+        .includes((choice.text ?? '').toLowerCase());
     const found = jobs.filter(isWanted);
-    const shown = found.slice(0, MOST);
-    const errors = which === 'retrying' ? await lastErrors(shown, context) : [];
+    const next = found.slice(0, MOST);
+    const shown = which === 'retrying' ? await withErrors(next, context) : next;
     return {
       title: which === 'retrying' ? 'Jobs that are tried again' : 'Scheduled jobs',
       parts: {
         tabs: jobTabs(which),
         choice: filterForm(which, choice, { name: 'Job', queue: 'Queue', text: 'Data contains' }),
-        jobs: html`${troublesOf(seen)}${jobTable(which, shown, found.length, errors, context)}${
+        jobs: html`${troublesOf(seen)}${laterTable(which, shown, found.length, context)}${
           total > jobs.length &&
           html`<p class="soft">Searched ${numberText(jobs.length)} of ${counted(total, 'delayed job')}, the next ones of each queue. The page of <a href="${address('all-queues')}">each queue</a> lists all.</p>`
         }`,
       },
-      data: { jobs: shown.map((job, place) => ({ ...job, error: errors[place] })), looked: jobs.length, total },
+      data: { jobs: shown, looked: jobs.length, total },
     };
   };
 
@@ -78,44 +78,30 @@ function lookAtDelayed(context: PageContext, queue: string | undefined): Promise
   return lookout.see(JSON.stringify(['delayed', queue]), read, 5000);
 }
 
-/** By the histories of these jobs. */
-function lastErrors(jobs: readonly ListedJob[], context: PageContext): Promise<readonly (string | undefined)[]> {
-  const errorOf = async (job: ListedJob) => redact((await lastAttempt(job, context))?.error ?? '');
+/** With their last errors, by their histories. */
+function withErrors(jobs: readonly ListedJob[], context: PageContext): Promise<readonly ListedJob[]> {
+  const told = async (job: ListedJob) => ({ ...job, error: redact((await lastAttempt(job, context))?.error ?? '') });
   const subject = JSON.stringify(['errors', jobs.map(({ id }) => id)]);
-  return context.lookout.see(subject, () => Promise.all(jobs.map(errorOf)), 5000);
+  return context.lookout.see(subject, () => Promise.all(jobs.map(told)), 5000);
 }
 
-function jobTable(
+function laterTable(
   which: 'scheduled' | 'retrying',
   jobs: readonly ListedJob[],
   count: number,
-  errors: readonly (string | undefined)[],
   context: PageContext,
 ): Html {
   const isRetry = which === 'retrying';
   if (jobs.length === 0)
     return html`<p class="empty">${isRetry ? 'No such job waits for its next try.' : 'No such job was sent for a later moment.'}</p>`;
-  const { buttons, heading, box } = ticks('delayed', context);
-  const row = (job: ListedJob, place: number): Html => {
-    const { id, name, connection, queue, attempts, tries, at, payload } = job;
-    const about = { fields: { connection, queue, id }, subject: name };
-    const cancel = actionForm({ action: 'cancel-job', label: 'Cancel', isDangerous: true, ...about }, context);
-    return html`<tr data-key="${placeOf(job)}">${box(job)}<th scope="row">${jobLink(job)}</th><td>${queueLink(job)}</td><td>${at && moment(at, context.now)}</td>
-${isRetry && html`<td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>`}
-<td class="line message">${isRetry ? html`<bdi>${errorLine(errors[place] ?? '')}</bdi>` : payload !== undefined && excerptOf(payload)}</td><td class="actions">${id !== undefined && actionMenu([...moveButtons(about, context), cancel], name)}</td></tr>`;
+  const cells = (job: ListedJob): Html => {
+    const { at, payload, error } = job;
+    return html`<td>${queueLink(job)}</td><td>${at && moment(at, context.now)}</td>${isRetry && attemptsCell(job)}
+<td class="line message">${isRetry ? html`<bdi>${errorLine(error ?? '')}</bdi>` : payload !== undefined && excerptOf(payload)}</td>${actionsCell(job, context)}`;
   };
-  const shown = table({
-    caption: html`${counted(count, 'job')}${count > MOST && html` <span class="soft">the next ${MOST}</span>`}`,
-    columns: [
-      heading,
-      'Job',
-      'Queue',
-      isRetry ? 'Next try' : 'Runs',
-      isRetry && numberColumn('Attempts'),
-      isRetry ? 'Last error' : 'Data',
-      ACTIONS,
-    ],
-    rows: jobs.map(row),
-  });
-  return html`${buttons}${shown}`;
+  const columns = isRetry
+    ? ['Queue', 'Next try', numberColumn('Attempts'), 'Last error', ACTIONS]
+    : ['Queue', 'Runs', 'Data', ACTIONS];
+  const caption = html`${counted(count, 'job')}${count > MOST && html` <span class="soft">the next ${MOST}</span>`}`;
+  return jobTable({ state: 'delayed', jobs, caption, columns, cells }, context);
 }

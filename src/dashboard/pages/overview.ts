@@ -3,18 +3,15 @@ import { keepsJobs } from '../../connections/driver';
 import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
 import type { ScheduleListing } from '../../schedule/schedules';
 import { address } from '../addresses';
-import { type RecentFailures, recentFailures } from '../failures';
 import { type Finding, findingsIn, hasLateJobs, isNeglected, scheduleFindings, wellText } from '../health';
 import { html, type Html } from '../html';
-import { chartFigure } from '../parts/chart';
-import { failureTable } from '../parts/failure-table';
-import { beginnings, rateCharts, withoutSpans } from '../parts/figures';
-import { queueTables, readQueues, type SeenQueues } from '../parts/queue-table';
-import { type Period, periodIn, rangeLinks } from '../parts/period';
+import { failureTable, type RecentFailures, recentFailures } from '../parts/failures';
+import { chartsOf, periodIn, rateCharts, withoutSpans } from '../parts/figures';
 import { keyNumbers } from '../parts/table';
 import { comingList, counted, secondsText, tenths, troubles } from '../parts/text';
 import { schedulesOf } from '../readings';
 import type { Page, PageContext } from '../view';
+import { queueTables, readQueues, type SeenQueues } from './queues';
 
 /** How many problems are shown before one asks for the rest. */
 const MOST_FINDINGS = 8;
@@ -31,6 +28,8 @@ export const overview: Page = async (context) => {
     recentFailures(context),
   ]);
   const snapshots = all.flatMap(({ found }) => found?.snapshot ?? []);
+  const figures = all.flatMap(({ found }) => found?.figures ?? []);
+  const workers = snapshots.flatMap((snapshot) => snapshot.workers ?? []);
   const findings = [
     ...snapshots.flatMap((one) => findingsIn(one, keepsJobs(manager.settings(one.connection).driver))),
     ...scheduleFindings(schedules),
@@ -41,7 +40,10 @@ export const overview: Page = async (context) => {
       health: healthOf(findings, all, snapshots),
       failures: failureList(failures, context),
       numbers: numbersOf(snapshots),
-      rate: rateOf(all, snapshots, period),
+      rate:
+        figures.length === 0
+          ? undefined
+          : chartsOf('', {}, period, rateCharts(figures.map(({ total }) => total.spans)), workers),
       ...queueTables(all, context),
       coming: nextSchedules(schedules, context),
     },
@@ -120,17 +122,6 @@ function numbersOf(snapshots: readonly Snapshot[]): Html {
     },
   ]);
   return html`<h2 class="unseen">Key numbers</h2>${numbers}`;
-}
-
-function rateOf(all: readonly SeenQueues[], snapshots: readonly Snapshot[], period: Period): Html | undefined {
-  const figures = all.flatMap(({ found }) => found?.figures ?? []);
-  if (figures.length === 0) return undefined;
-  const marks = beginnings(snapshots.flatMap(({ workers }) => workers ?? []));
-  const charts = rateCharts(
-    'rate',
-    figures.map(({ total }) => total.spans),
-  );
-  return html`${rangeLinks('', {}, period)}<div class="charts">${charts.map((chart) => chartFigure({ ...chart, marks }))}</div>`;
 }
 
 function nextSchedules(schedules: readonly ScheduleListing[], { now }: PageContext): Html | undefined {

@@ -1,5 +1,7 @@
-/** One queue: its state, its history, and its jobs. */
+/** One queue: its state, its history, its lanes, and its jobs. */
 import type { QueueManager } from '../../application/queue-manager';
+import type { LaneState } from '../../connections/contract';
+import type { LaneList } from '../../dispatch/queue-lane';
 import type { QueueFigures } from '../../operations/figures/figures';
 import { JOB_STATES, LISTED_STATES, remembersCompleted, type JobPage } from '../../operations/found-job';
 import type { ListedJob, ListedState } from '../../operations/listed-job';
@@ -9,26 +11,14 @@ import { address } from '../addresses';
 import { neededField } from '../errors';
 import { findingsIn, SILENT } from '../health';
 import { html, type Html } from '../html';
-import { type Chart, chartFigure } from '../parts/chart';
-import { beginnings, figuresOf, jobTable, rateCharts, timeChart, withoutSpans } from '../parts/figures';
-import { type Period, periodIn, rangeLinks } from '../parts/period';
-import {
-  actionForm,
-  actionMenu,
-  failureButtons,
-  jobLink,
-  moveButtons,
-  pageLinks,
-  pausedBadge,
-  type Tab,
-  tabs,
-} from '../parts/links';
+import type { Chart } from '../parts/chart';
+import { chartsOf, classTable, figuresOf, periodIn, runCharts, withoutSpans } from '../parts/figures';
+import { actionsCell, attemptsCell, jobTable } from '../parts/job-table';
+import { actionForm, hiddenFields, pageLinks, pausedBadge, type Tab, tabs } from '../parts/links';
 import { ACTIONS, keyNumbers, numberColumn, table } from '../parts/table';
 import { errorLine, excerptOf, moment, numberText, secondsText, tenths } from '../parts/text';
-import { ticks } from '../parts/ticks';
 import { isIncapable, readOr, snapshotOf } from '../readings';
 import type { Page, PageContext } from '../view';
-import { laneList } from './lane-list';
 
 /** Jobs of one page. */
 const PAGE = 50;
@@ -63,10 +53,10 @@ export const queue: Page = async (context) => {
     trail: [['Queues', address('all-queues')]],
     parts: {
       now: html`${findings.map(({ tone, text }) => html`<p class="finding ${tone}">${text}</p>`)}${nowOf(now!, place, context)}`,
-      charts: known && chartsOf(known, place, period, beginnings(workers)),
+      charts: known && chartsOf('queue', { ...place }, period, chartsIn(known), workers),
       lanes: lanes && laneList(lanes, place, query.get('lane'), context),
       jobs: jobList(page, now!, place, runsOf(workers ?? []), context),
-      classes: jobTable(connection, figures?.jobs ?? [], period.text, context),
+      classes: classTable(connection, figures?.jobs ?? [], period.text, context),
     },
     data: {
       ...now,
@@ -124,14 +114,12 @@ function nowOf(now: QueueSnapshot, { connection, queue }: Place, context: PageCo
   return html`<div class="with-actions">${numbers}<div class="actions">${buttons}${limiting}</div></div>`;
 }
 
-function chartsOf(figures: QueueFigures, place: Place, period: Period, marks: Chart['marks']): Html {
-  const { samples, spans = [] } = figures;
+function chartsIn({ samples, spans }: QueueFigures): readonly Chart[] {
   // Each has a scale of its own: thousands of delayed jobs would flatten the few that are ready.
   const counts = (id: string, title: string, series: Chart['series']): Chart => ({
     ...{ id, title, series },
     kind: 'lines',
     at: samples.map(({ at }) => at),
-    isWhole: true,
     text: numberText,
   });
   const ready = counts('ready-chart', 'Ready and running jobs', [
@@ -141,8 +129,7 @@ function chartsOf(figures: QueueFigures, place: Place, period: Period, marks: Ch
   const later = counts('delayed-chart', 'Delayed jobs', [
     { label: 'delayed', tone: 'warn', values: samples.map(({ delayed }) => Math.round(delayed)) },
   ]);
-  const all = [...rateCharts('rate', [spans]), timeChart('run', spans), timeChart('wait', spans), ready, later];
-  return html`${rangeLinks('queue', { ...place }, period)}<div class="charts">${all.map((chart) => chartFigure({ ...chart, marks }))}</div>`;
+  return [...runCharts(spans), ready, later];
 }
 
 function jobList(
@@ -169,21 +156,16 @@ function jobList(
   // A store may announce a next page that is empty.
   const isAll = after === null && page.jobs.length >= (countOf(now, state) ?? Infinity);
   const next = page.next === undefined || isAll ? undefined : place(state, page.next);
-  const ticked = ticks(state, context);
-  const shown = table({
-    caption: `Jobs that are ${state}`,
-    isCaptionUnseen: true,
-    columns: [
-      ticked.heading,
-      'Job',
-      WHEN[state],
-      numberColumn('Attempts'),
-      state === 'failed' ? 'Error' : 'Data',
-      ACTIONS,
-    ],
-    rows: page.jobs.map((job) => jobRow(job, ticked.box({ ...job, queue }), runs, context)),
-  });
-  return html`${states}${ticked.buttons}${shown}${pageLinks(first, next)}`;
+  const cells = (job: ListedJob): Html => {
+    const { at, createdAt, failedAt, completedAt, payload, error } = job;
+    const when = completedAt ?? failedAt ?? (state === 'ready' ? createdAt : at);
+    return html`<td>${state === 'running' ? sinceText(job, runs, context) : when && moment(when, context.now)}</td>${attemptsCell(job)}
+<td class="line excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : payload !== undefined && excerptOf(payload)}</td>${actionsCell(job, context)}`;
+  };
+  const columns = [WHEN[state], numberColumn('Attempts'), state === 'failed' ? 'Error' : 'Data', ACTIONS];
+  const named = { caption: `Jobs that are ${state}`, isCaptionUnseen: true };
+  const shown = jobTable({ ...named, state, jobs: page.jobs, showsIds: true, columns, cells }, context);
+  return html`${states}${shown}${pageLinks(first, next)}`;
 }
 
 /** Nobody counts the completed ones. */
@@ -201,26 +183,51 @@ const WHEN: Readonly<Record<ListedState, string>> = {
   completed: 'Completed',
 };
 
-function jobRow(job: ListedJob, box: Html | undefined, runs: readonly WorkersRun[], context: PageContext): Html {
-  const { id, name, connection, queue, state, attempts, tries, payload, error } = job;
-  const at = job.completedAt ?? job.failedAt ?? (state === 'ready' ? job.createdAt : job.at);
-  const about = { fields: { connection, queue, id }, subject: name };
-  const buttons =
-    state === 'failed'
-      ? failureButtons('job', about, context)
-      : [
-          ...(state === 'delayed' ? moveButtons(about, context) : []),
-          state !== 'completed' && actionForm({ action: 'cancel-job', label: 'Cancel', ...about }, context),
-        ];
-  return html`<tr${id !== undefined && html` data-key="${id}"`}>${box}<th scope="row">${jobLink(job)} <span class="soft mono">${id}</span>${job.waitsToRunAlone === true && html` <span class="badge warn">waits to run alone</span>`}</th>
-<td>${state === 'running' ? sinceText(job, runs, context) : at && moment(at, context.now)}</td><td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>
-<td class="line excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : payload !== undefined && excerptOf(payload)}</td><td class="actions">${id !== undefined && actionMenu(buttons, name)}</td></tr>`;
-}
-
 /** Since when, and where; of a job that no worker reports, until when it is leased. */
 function sinceText({ id, queue, at }: ListedJob, runs: readonly WorkersRun[], { now }: PageContext): Html | undefined {
   const run = runs.find(({ job }) => job.id === id && job.queue === queue);
   if (run === undefined) return at && html`<span class="soft">lease ends</span> ${moment(at, now)}`;
   const { worker, job } = run;
   return html`${moment(job.since, now)} <span class="soft">on <bdi>${worker.name}:${String(worker.pid)}</bdi></span>${worker.silentFor > SILENT && html` <span class="badge bad">silent</span>`}`;
+}
+
+/** Undefined if there is nothing to show. @param after where the shown page begins; null: the first one */
+function laneList(
+  { lanes, next }: LaneList,
+  place: Place,
+  after: string | null,
+  context: PageContext,
+): Html | undefined {
+  if (lanes.length === 0 && after === null) return undefined;
+  const { connection, queue } = place;
+  const pageAt = (lane: string | undefined): string => address('queue', { connection, queue, lane });
+  const busiest = lanes.toSorted((a, b) => b.held - a.held || b.inside - a.inside || (a.lane < b.lane ? -1 : 1));
+  const shown = table({
+    caption: 'Lanes',
+    columns: [
+      'Lane',
+      numberColumn('In', 'Ready or running'),
+      numberColumn('Held', 'Waiting until the lane has room'),
+      numberColumn('May be in'),
+      ACTIONS,
+    ],
+    rows: busiest.map((lane) => laneRow(lane, place, context)),
+  });
+  const first = after === null ? undefined : pageAt(undefined);
+  return html`${shown}${pageLinks(first, next && pageAt(next), 'More lanes')}`;
+}
+
+function laneRow({ lane, inside, held, running, paused }: LaneState, place: Place, context: PageContext): Html {
+  const about = { fields: { ...place, lane }, subject: lane };
+  const button = paused
+    ? actionForm({ action: 'resume-lane', label: 'Resume', ...about }, context)
+    : actionForm({ action: 'pause-lane', label: 'Pause', ...about }, context);
+  return html`<tr data-key="lane ${lane}"><th scope="row"><bdi>${lane}</bdi>${paused && html` <span class="badge warn">paused</span>`}</th>
+<td class="number">${numberText(inside)}</td><td class="number">${numberText(held)}</td><td class="number">${numberText(running)}</td>
+<td class="actions">${limitForm(lane, running, place, context)} ${button}</td></tr>`;
+}
+
+function limitForm(lane: string, running: number, place: Place, { viewer, here }: PageContext): Html | undefined {
+  if (viewer.role !== 'operator') return undefined;
+  return html`<form method="post" action="limit-lane" class="action">${hiddenFields({ ...place, lane, back: here })}<input type="number" name="running" value="${String(running)}" min="1" max="999999999" required aria-label="Limit of ${lane}" /><button>Set limit<span class="unseen"> of ${lane}</span></button></form>`;
 }

@@ -6,12 +6,12 @@ import { address, listIn } from '../addresses';
 import { neededField } from '../errors';
 import { html, type Html } from '../html';
 import { type Choice, choiceOf, filterForm } from '../parts/filter';
+import { bounds } from '../parts/figures';
 import { pageLinks } from '../parts/links';
-import { bounds } from '../parts/period';
 import { OUTCOMES, runTable, unkeptNote } from '../parts/run-table';
 import { numberText, troubles } from '../parts/text';
 import type { Page, PageContext } from '../view';
-import { jobTabs } from './job-tabs';
+import { jobTabs } from './job-classes';
 
 /** Runs of one page. */
 const PAGE = 50;

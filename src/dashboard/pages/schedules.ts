@@ -16,24 +16,20 @@ interface Coming extends ScheduleListing {
 }
 
 export const schedules: Page = async (context) => {
-  const found = await context.lookout.see('schedules', () => comingOf(context));
+  const { lookout, manager } = context;
+  const withOccurrences = async (listing: ScheduleListing): Promise<Coming> => {
+    const { name, next } = listing;
+    const occurrences = next === undefined ? [] : await manager.schedules.occurrences(name, { count: COMING });
+    return { ...listing, occurrences };
+  };
+  const read = async () => Promise.all((await manager.schedules.list()).map(withOccurrences));
+  const found = await lookout.see('schedules', read);
   return {
     title: 'Schedules',
     parts: { schedules: found.length === 0 ? none() : scheduleTable(found, context) },
     data: found.map(({ problem, ...listing }) => ({ ...listing, problem: problem?.message })),
   };
 };
-
-async function comingOf({ manager }: PageContext): Promise<readonly Coming[]> {
-  const listed = await manager.schedules.list();
-  return Promise.all(
-    listed.map(async (listing) => ({
-      ...listing,
-      occurrences:
-        listing.next === undefined ? [] : await manager.schedules.occurrences(listing.name, { count: COMING }),
-    })),
-  );
-}
 
 function none(): Html {
   return html`<p class="empty">
@@ -56,7 +52,7 @@ function scheduleRow(schedule: Coming, context: PageContext): Html {
   return html`<tr data-key="${name}">
     <th scope="row">
       <bdi>${name}</bdi>
-      ${declared && html`<br><span class="soft">${classLink({ name: declared.job })} <span class="mono">${declared.origin}</span></span>`}
+      ${declared && html`<br><span class="soft">${classLink({ name: declared.job })} <code>${declared.origin}</code></span>`}
     </th>
     <td>
       <span class="mono">${declared?.cadence ?? cadenceText(spec)}</span>

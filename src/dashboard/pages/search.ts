@@ -12,7 +12,7 @@ import { whyUnknown } from '../job/state';
 import { filterForm } from '../parts/filter';
 import { jobLink } from '../parts/links';
 import { table } from '../parts/table';
-import { counted, moment, numberText } from '../parts/text';
+import { capitalised, counted, moment, numberText } from '../parts/text';
 import { isIncapable, readEach, readOr, schedulesOf, snapshotOf } from '../readings';
 import { further, type Match, Pattern, scan, type Scan, type Wanted, wantedIn } from '../scan';
 import type { Page, PageContext } from '../view';
@@ -25,8 +25,8 @@ export const search: Page = async (context) => {
   if (wanted.text === '')
     return { title: 'Search', parts: { 'search-form': form, advice: ADVICE, notes: noteList(troubles) }, data: {} };
   // Viewers who search further have already seen these.
-  const things = wanted.from === undefined ? await knownThings(context, wanted, seen) : NOTHING_KNOWN;
-  const { known } = things;
+  const { known, unsure } =
+    wanted.from === undefined ? await knownThings(context, wanted, seen) : { known: [], unsure: [] };
   const [only] = known;
   if (known.length === 1 && only?.kind === 'job')
     return { title: 'Search', parts: {}, goTo: only.page, data: { known } };
@@ -36,7 +36,10 @@ export const search: Page = async (context) => {
     ...troubles,
     ...found.troubles,
     ...unshown(context, seen),
-    ...(MAY_BE_ID.test(wanted.text) ? unsure(things) : []),
+    ...(MAY_BE_ID.test(wanted.text) ? unsure : []).map(
+      (name) =>
+        `'${name}' has so many jobs that not all were searched for this id. Choose its queue to search further.`,
+    ),
   ];
   // Only if everything was searched.
   const isGone = WHOLE_ID.test(wanted.text) && !wanted.connection && !wanted.queue && known.length + notes.length === 0;
@@ -46,7 +49,7 @@ export const search: Page = async (context) => {
       'search-form': form,
       notes: noteList(notes),
       known: known.length === 0 ? undefined : knownList(known),
-      matches: matchList(found, wanted, context.now, isGone ? html`${whyUnknown(manager)}.` : undefined),
+      matches: html`${matches.length > 0 ? matchTable(matches, wanted.text, context.now) : nothing(found, wanted, isGone ? html`${whyUnknown(manager)}.` : undefined)}${extent(found, wanted)}`,
     },
     data: {
       known,
@@ -64,8 +67,6 @@ const MAY_BE_ID = /^(?=\D*\d)\S{8,}$/;
 
 /** The id of a job: a UUID, or the form that Laravel uses for Redis. */
 const WHOLE_ID = /^([\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]{32})$/i;
-
-const NOTHING_KNOWN: KnownThings = { known: [], unsure: [] };
 
 /** The connections that answer, and the troubles of the others. */
 async function look(
@@ -109,9 +110,8 @@ const ADVICE = html`<p class="empty">
   does not matter, and masked values are not searched.
 </p>`;
 
-function noteList(notes: readonly string[]): Html | undefined {
-  return notes.length === 0 ? undefined : html`${notes.map((note) => html`<p class="finding warn">${note}</p>`)}`;
-}
+const noteList = (notes: readonly string[]): Html | undefined =>
+  notes.length === 0 ? undefined : html`${notes.map((note) => html`<p class="finding warn">${note}</p>`)}`;
 
 /** Notes about jobs that could not be searched. */
 function unshown({ manager }: PageContext, seen: readonly Snapshot[]): readonly string[] {
@@ -130,35 +130,15 @@ function unshown({ manager }: PageContext, seen: readonly Snapshot[]): readonly 
   });
 }
 
-function unsure({ unsure: connections }: KnownThings): readonly string[] {
-  return connections.map(
-    (name) => `'${name}' has so many jobs that not all were searched for this id. Choose its queue to search further.`,
-  );
-}
-
 /** Names that are shown. */
 const MOST_KNOWN = 12;
-
-const KINDS: Readonly<Record<Known['kind'], string>> = {
-  job: 'Job',
-  batch: 'Batch',
-  queue: 'Queue',
-  schedule: 'Schedule',
-  class: 'Class',
-};
 
 /** What was found, how much was searched, and what to do if nothing was found. */
 function knownList(known: readonly Known[]): Html {
   const rest = known.length - MOST_KNOWN;
   const one = ({ kind, name, connection, state, page }: Known): Html =>
-    html`<li>${KINDS[kind]} <a href="${page}"><bdi>${name}</bdi></a>${connection !== undefined && html` <span class="soft">on <bdi>${connection}</bdi></span>`}${state !== undefined && html` <span class="badge">${state}</span>`}</li>`;
+    html`<li>${capitalised(kind)} <a href="${page}"><bdi>${name}</bdi></a>${connection !== undefined && html` <span class="soft">on <bdi>${connection}</bdi></span>`}${state !== undefined && html` <span class="badge">${state}</span>`}</li>`;
   return html`<h2>By id or name</h2><ul class="names">${known.slice(0, MOST_KNOWN).map(one)}${rest > 0 && html`<li class="soft">and ${numberText(rest)} more</li>`}</ul>`;
-}
-
-/** @param whyNone what it may mean that nothing is known of this text */
-function matchList(scan: Scan, wanted: Wanted, now: Milliseconds, whyNone?: Html): Html {
-  const { matches } = scan;
-  return html`${matches.length > 0 ? matchTable(matches, wanted.text, now) : nothing(scan, wanted, whyNone)}${extent(scan, wanted)}`;
 }
 
 function matchTable(matches: readonly Match[], text: string, now: Milliseconds): Html {
@@ -182,6 +162,7 @@ function whenOf({ state, at, failedAt, createdAt }: ListedJob, now: Milliseconds
   return createdAt && html`dispatched ${moment(createdAt, now)}`;
 }
 
+/** @param whyNone what it may mean that nothing is known of this text */
 function nothing({ next }: Scan, { text, from }: Wanted, whyNone: Html | undefined): Html {
   const quoted = html`“<bdi>${text}</bdi>”`;
   if (next !== undefined)

@@ -17,11 +17,15 @@ const MOST_QUEUES = 10;
 
 export const workers: Page = async (context) => {
   const { workers: found, seen } = await allWorkers(context);
+  const busy = found.reduce((sum, worker) => sum + worker.busy, 0);
   return {
     title: 'Workers',
     parts: {
       workers: html`${troublesOf(seen)}${found.length === 0 ? nobody(context) : workerTable(found)}`,
-      running: runningNote(found),
+      running:
+        busy > 0
+          ? html`<p class="empty"><a href="${address('running')}">${counted(busy, 'job runs', 'jobs run')}</a> on them.</p>`
+          : undefined,
     },
     data: found,
   };
@@ -70,11 +74,4 @@ function stateOf({ state, silentFor }: RunningWorker): Html {
   if (silentFor > SILENT)
     return html`<span class="badge bad" title="It is stuck, its store is unreachable, or its process has died.">silent for ${secondsText(silentFor)}</span>`;
   return html`<span class="badge ${state === 'running' ? 'good' : 'warn'}">${state}</span>`;
-}
-
-function runningNote(found: readonly RunningWorker[]): Html | undefined {
-  const busy = found.reduce((sum, worker) => sum + worker.busy, 0);
-  return busy === 0
-    ? undefined
-    : html`<p class="empty"><a href="${address('running')}">${counted(busy, 'job runs', 'jobs run')}</a> on them.</p>`;
 }

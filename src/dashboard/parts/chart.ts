@@ -22,8 +22,6 @@ export interface Chart {
   readonly series: readonly Series[];
   /** `bars`: stacked. */
   readonly kind: 'bars' | 'lines';
-  /** It counts: its axis has no fractions. */
-  readonly isWhole?: boolean;
   /** Formats a value with its unit. */
   readonly text: (value: number) => string;
   /** Moments at which something else happened. */
@@ -45,7 +43,7 @@ export function chartFigure(chart: Chart): Html {
   if (!known)
     return html`<div class="chart"><p class="title">${title}</p><p class="empty">Nothing in this period.</p></div>`;
   // Half a job never fails.
-  const isWhole = chart.isWhole ?? series.every(({ values }) => values.every((value) => Number.isInteger(value ?? 0)));
+  const isWhole = series.every(({ values }) => values.every((value) => Number.isInteger(value ?? 0)));
   const ticks = ticksUpTo(Math.max(...at.map((_, place) => heightAt(chart, place))), isWhole);
   const top = ticks.at(-1)!;
   const width = at.length * WIDTH;

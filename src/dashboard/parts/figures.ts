@@ -1,16 +1,85 @@
-/** Figures of the past: the rate of jobs, how long they take and wait, and the figures of each job class. */
+/** Figures of the past: how far back a page looks, the rate of jobs, how long they take and wait, and the figures of each job class. */
+import type { Milliseconds } from '../../base/clock';
 import { spanText } from '../../base/span';
 import type { FigureOptions, Figures, JobFigures, RunFigures, RunSpan } from '../../operations/figures/figures';
 import type { RunningWorker } from '../../operations/worker-record';
-import { address } from '../addresses';
+import { address, type Query } from '../addresses';
+import { neededField } from '../errors';
 import { html, type Html } from '../html';
 import { isUnrecorded, readOr } from '../readings';
 import type { PageContext } from '../view';
-import type { Chart } from './chart';
-import { classLink, queueLink } from './links';
-import type { Period } from './period';
+import { type Chart, chartFigure } from './chart';
+import { classLink, queueLink, type Tab, tabs } from './links';
 import { sortable, table } from './table';
 import { numberText, secondsText } from './text';
+
+/** Each with its name, and for how long what was read of it stays fresh: workers bring new figures every ten seconds, and old ones rarely change. */
+const RANGES = {
+  '15m': ['15 min', 20_000],
+  '1h': ['hour', 20_000],
+  '24h': ['day', 60_000],
+  '7d': ['week', 300_000],
+  '30d': ['month', 300_000],
+} as const;
+
+type Range = keyof typeof RANGES;
+
+const LONGEST: Milliseconds = 30 * 86_400_000;
+
+export interface Period {
+  /** `1h` */
+  readonly within: string;
+  /** Undefined: until now. */
+  readonly until: Date | undefined;
+  /** `in the last hour` */
+  readonly text: string;
+  readonly fresh: Milliseconds;
+  /** As the address says it. */
+  readonly query: Query;
+}
+
+/** @throws E_DASHBOARD_QUERY the address names no such time */
+export function periodIn(query: URLSearchParams): Period {
+  const { from, to } = bounds(query);
+  if (from === undefined || to === undefined) {
+    const within = query.get('within') ?? '1h';
+    if (!Object.hasOwn(RANGES, within)) throw neededField('within');
+    const [name, fresh] = RANGES[within as Range];
+    return { within, until: undefined, text: `in the last ${name}`, fresh, query: { within } };
+  }
+  if (to <= from) throw neededField('to');
+  if (to - from > LONGEST) throw neededField('from');
+  return {
+    within: `${Math.ceil((to - from) / 1000)}s`,
+    until: new Date(to),
+    text: `in ${spanText(to - from)}`,
+    fresh: RANGES['7d'][1],
+    query: { from: new Date(from).toISOString(), to: new Date(to).toISOString() },
+  };
+}
+
+/** The moments in the address. @throws E_DASHBOARD_QUERY they are none */
+export function bounds(query: URLSearchParams): { readonly from?: Milliseconds; readonly to?: Milliseconds } {
+  const moments = (['from', 'to'] as const).flatMap((field) => {
+    const given = query.get(field) ?? '';
+    if (given === '') return [];
+    // As <input type="datetime-local"> writes it, it has no zone: everything is in UTC.
+    const at = Date.parse(/T[\d:.]+$/.test(given) ? `${given}Z` : given);
+    if (Number.isNaN(at)) throw neededField(field);
+    return [[field, at] as const];
+  });
+  return Object.fromEntries(moments);
+}
+
+/** @param query the other fields of the page's address */
+export function rangeLinks(page: string, query: Query, { within, until }: Period): Html {
+  const link = ([range, [name]]: readonly [string, readonly [string, number]]): Tab => [
+    name,
+    address(page, { ...query, within: range }),
+    until === undefined && range === within,
+  ];
+  return tabs('How far the charts look back', Object.entries(RANGES).map(link), 'ranges');
+}
 
 /** Undefined if the connection has no figures. */
 export async function figuresOf(
@@ -32,7 +101,7 @@ export function withoutSpans(figures: readonly { readonly spans?: unknown }[]): 
 }
 
 /** Failures have a scale of their own: a few among thousands would not be seen. @param all the spans of several queues, which are added up */
-export function rateCharts(id: string, all: readonly (readonly RunSpan[] | undefined)[]): readonly Chart[] {
+export function rateCharts(all: readonly (readonly RunSpan[] | undefined)[]): readonly Chart[] {
   const byMoment = new Map<number, { completed: number; failed: number }>();
   for (const { at, completed, failed } of all.flatMap((spans) => spans ?? [])) {
     const sum = byMoment.get(at.getTime()) ?? { completed: 0, failed: 0 };
@@ -42,7 +111,7 @@ export function rateCharts(id: string, all: readonly (readonly RunSpan[] | undef
   // Spans are longer the further one looks back.
   const minutes = moments.length < 2 ? 1 : (moments[1]![0] - moments[0]![0]) / 60_000;
   const chart = (key: 'completed' | 'failed', title: string, tone: 'accent' | 'bad'): Chart => ({
-    id: `${id}-${key}`,
+    id: `rate-${key}`,
     title,
     kind: 'bars',
     at: moments.map(([at]) => new Date(at)),
@@ -52,8 +121,12 @@ export function rateCharts(id: string, all: readonly (readonly RunSpan[] | undef
   return [chart('completed', 'Completed a minute', 'accent'), chart('failed', 'Failed a minute', 'bad')];
 }
 
-/** @param what of the spans */
-export function timeChart(what: 'run' | 'wait', spans: readonly RunSpan[]): Chart {
+/** How many jobs ran, how long they took, and how long they waited. */
+export function runCharts(spans: readonly RunSpan[] = []): readonly Chart[] {
+  return [...rateCharts([spans]), timeChart('run', spans), timeChart('wait', spans)];
+}
+
+function timeChart(what: 'run' | 'wait', spans: readonly RunSpan[]): Chart {
   return {
     id: `${what}-chart`,
     title: what === 'run' ? 'How long runs take' : 'How long jobs wait',
@@ -68,7 +141,7 @@ export function timeChart(what: 'run' | 'wait', spans: readonly RunSpan[]): Char
 }
 
 /** Where the workers that run now began, which a new version of the program makes them do: marks for charts. */
-export function beginnings(workers: readonly RunningWorker[] | undefined): Chart['marks'] {
+function beginnings(workers: readonly RunningWorker[] | undefined): Chart['marks'] {
   const byMinute = new Map(
     (workers ?? []).map(({ since, version }) => [Math.floor(since.getTime() / 60_000), version]),
   );
@@ -78,11 +151,23 @@ export function beginnings(workers: readonly RunningWorker[] | undefined): Chart
   }));
 }
 
+/** Charts of a period, below links to others. @param query the other fields of the page's address */
+export function chartsOf(
+  page: string,
+  query: Query,
+  period: Period,
+  charts: readonly Chart[],
+  workers: readonly RunningWorker[] | undefined,
+): Html {
+  const marks = beginnings(workers);
+  return html`${rangeLinks(page, query, period)}<div class="charts">${charts.map((chart) => chartFigure({ ...chart, marks }))}</div>`;
+}
+
 /** How many classes are shown. */
 const MOST = 15;
 
 /** The classes that took the most time come first, unless a column is chosen. @param most how many are shown */
-export function jobTable(
+export function classTable(
   connection: string,
   jobs: readonly JobFigures[],
   period: string,

@@ -2,7 +2,7 @@
 import { html, type Html } from '../html';
 import { hiddenFields } from './links';
 
-export type Choice = Readonly<Record<string, string | undefined>>;
+export type Choice<Field extends string = string> = { readonly [Key in Field]?: string | undefined };
 
 /** A field of the form, by its label. */
 interface Field {
@@ -28,7 +28,8 @@ export function filterForm(page: string, choice: Choice, fields: Readonly<Record
   return html`<form class="filter" action="${page}">${Object.entries(fields).map(field)} ${hiddenFields(Object.fromEntries(others))}<button>Filter</button>${isChosen && html` <a href="${page}">Show all</a>`}</form>`;
 }
 
-/** What an address chooses. */
-export function choiceOf(query: URLSearchParams, fields: readonly string[]): Choice {
-  return Object.fromEntries(fields.map((field) => [field, query.get(field)?.trim() || undefined]));
+/** What an address or another form chooses. */
+export function choiceOf<Field extends string>(given: URLSearchParams, fields: readonly Field[]): Choice<Field> {
+  const choice = fields.map((field) => [field, given.get(field)?.trim() ?? ''] as const);
+  return Object.fromEntries(choice.filter(([, value]) => value !== '')) as Choice<Field>;
 }

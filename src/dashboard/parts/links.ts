@@ -64,18 +64,6 @@ export function failureButtons(
   ];
 }
 
-/** To run a delayed job now, and to move it. Nothing if its store cannot do so. */
-export function moveButtons(
-  about: Pick<ActionButton, 'subject'> & { readonly fields: ActionButton['fields'] & { readonly connection: string } },
-  context: PageContext,
-): readonly (Html | undefined)[] {
-  if (context.manager.driver(about.fields.connection).control?.reschedule === undefined) return [];
-  return [
-    actionForm({ ...about, action: 'promote-job', label: 'Run now' }, context),
-    actionForm({ ...about, action: 'reschedule-job', label: 'Move' }, context),
-  ];
-}
-
 /** The first of some buttons, and the others behind a mark that opens without scripts. */
 export function actionMenu(buttons: readonly (Html | undefined | false)[], subject: string): Html | undefined {
   const [first, ...others] = buttons.filter((button) => button !== undefined && button !== false);

@@ -4,7 +4,7 @@ import { html, Html, type Shown } from '../html';
 import type { PageContext } from '../view';
 import { numberText } from './text';
 
-interface Table {
+export interface Table {
   readonly caption: Shown;
   /** Only for screen readers, because something above the table says the same. */
   readonly isCaptionUnseen?: boolean;

@@ -22,6 +22,11 @@ export function counted(count: number, noun: string, plural = `${noun}s`): strin
   return `${numberText(count)} ${count === 1 ? noun : plural}`;
 }
 
+/** `Unique for` */
+export function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** `3 min 20 s ago`, `in 2 h`, with the exact moment as its title, which the script shows in the viewer's time zone. */
 export function moment(at: Date, now: Milliseconds): Html {
   const iso = at.toISOString();
@@ -71,14 +76,9 @@ export function errorLine(exception: string): string {
   return line.length > LONGEST_ERROR ? `${line.slice(0, LONGEST_ERROR)}…` : line;
 }
 
-/** As JSON; a text stays as it is. */
+/** What the dispatcher gave, as JSON, or as the text that it is; for foreign payloads, everything. */
 export function dataText(payload: unknown): string {
-  const data = dataIn(payload);
+  const given = (payload as { readonly data?: unknown } | null)?.data ?? payload;
+  const data = (given as { readonly command?: unknown } | null)?.command ?? given;
   return typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
-}
-
-/** What the dispatcher gave; for foreign payloads, everything. */
-function dataIn(payload: unknown): unknown {
-  const data = (payload as { readonly data?: unknown } | null)?.data ?? payload;
-  return (data as { readonly command?: unknown } | null)?.command ?? data;
 }

@@ -1,26 +1,85 @@
-/** One job class: how many of its jobs run, how long they take and wait, why they fail, its last runs, options and schedules. */
+/** The job classes, and one of them: how many of its jobs run, how long they take and wait, why they fail, its last runs, options and schedules. */
 import type { QueueManager } from '../../application/queue-manager';
 import type { Figures, RunFigures } from '../../operations/figures/figures';
 import { keptRuns, type RunPage } from '../../operations/kept-runs';
 import { NOTHING_CHOSEN } from '../../job/options';
-import type { JobDefinition } from '../../job/registry';
+import { BUILT_IN, type JobDefinition } from '../../job/registry';
 import type { ScheduleListing } from '../../schedule/schedules';
 import { address } from '../addresses';
 import { neededField } from '../errors';
 import { type ErrorGroup, errorGroups } from '../../application/failed/error-groups';
-import { lookAtFailed } from '../failures';
 import { html, type Html } from '../html';
 import { classFacts, optionFacts } from '../job/options';
-import { chartFigure } from '../parts/chart';
-import { failureTable } from '../parts/failure-table';
-import { beginnings, figuresOf, jobTable, rateCharts, timeChart, withoutSpans } from '../parts/figures';
-import { pageLinks, type Tab, tabs } from '../parts/links';
-import { type Period, periodIn, rangeLinks } from '../parts/period';
+import { failureTable, lookAtFailed } from '../parts/failures';
+import {
+  chartsOf,
+  classTable,
+  figuresOf,
+  type Period,
+  periodIn,
+  rangeLinks,
+  runCharts,
+  withoutSpans,
+} from '../parts/figures';
+import { classLink, pageLinks, type Tab, tabs } from '../parts/links';
 import { runTable, unkeptNote } from '../parts/run-table';
 import { factList, keyNumbers } from '../parts/table';
-import { comingList, counted, numberText, secondsText, tenths } from '../parts/text';
-import { isUnrecorded, readOr, schedulesOf, workersOf } from '../readings';
+import { comingList, counted, numberText, secondsText, tenths, troublesOf } from '../parts/text';
+import { isUnrecorded, readEach, readOr, schedulesOf, workersOf } from '../readings';
 import type { Page, PageContext } from '../view';
+
+/** The lists of jobs over all queues, which one entry of the navigation leads to. */
+export const JOB_LISTS = {
+  'job-classes': 'Classes',
+  running: 'Running',
+  scheduled: 'Scheduled',
+  retrying: 'Retrying',
+  runs: 'Runs',
+} as const;
+
+export function jobTabs(shown: keyof typeof JOB_LISTS): Html {
+  const all = Object.entries(JOB_LISTS).map(([page, label]): Tab => [label, address(page), page === shown]);
+  return tabs('Lists of jobs', all);
+}
+
+/** Classes of one connection. */
+const MOST = 100;
+
+export const jobs: Page = async (context) => {
+  const { manager, query } = context;
+  const period = periodIn(query);
+  const names = manager.connectionNames();
+  const all = await readEach(names, (name) => figuresOf(name, context, period));
+  const seen = new Set(all.flatMap(({ found }) => found?.jobs.map(({ job }) => job) ?? []));
+  const declared = manager.registry.all().map(({ name }) => name);
+  const others = declared.filter((name) => !seen.has(name) && !name.startsWith(BUILT_IN)).toSorted();
+  const lists = all.map((one): [string, Html | undefined] => {
+    const { connection, found, trouble } = one;
+    if (trouble !== undefined) return [`classes-${connection}`, troublesOf([one])];
+    const shown = classTable(connection, found?.jobs ?? [], period.text, context, MOST);
+    const heading = names.length > 1 && html`<h2><bdi>${connection}</bdi></h2>`;
+    return [`classes-${connection}`, shown && html`${heading}${shown}`];
+  });
+  return {
+    title: 'Jobs',
+    parts: {
+      tabs: html`${jobTabs('job-classes')}${rangeLinks('job-classes', {}, period)}`,
+      ...Object.fromEntries(lists),
+      'other-classes': otherClasses(others, period.text, seen.size === 0),
+    },
+    data: {
+      classes: all.map(({ connection, found }) => ({ connection, jobs: withoutSpans(found?.jobs ?? []) })),
+      others,
+    },
+  };
+};
+
+function otherClasses(names: readonly string[], period: string, isAlone: boolean): Html | undefined {
+  if (names.length === 0)
+    return isAlone ? html`<p class="empty">No job has run ${period}, and no class is declared here.</p>` : undefined;
+  const shown = names.slice(0, MOST).map((name) => html`<li>${classLink({ name })}</li>`);
+  return html`<h2>Nothing ran ${period}</h2><ul class="names columns">${shown}</ul>`;
+}
 
 /** Runs that are shown here. */
 const LAST = 10;
@@ -57,10 +116,10 @@ export const jobClass: Page = async (context) => {
     trail: [['Jobs', address('job-classes')]],
     parts: {
       now: html`${placeOf(name, connection, definition, context)}${figures && numbersOf(figures.total, count, name)}${comparison(figures?.total, before)}`,
-      charts: figures && chartsOf(figures, { name, connection }, period, beginnings(workers)),
+      charts: figures && chartsOf('job-class', { name, connection }, period, runCharts(figures.total.spans), workers),
       failures: failuresOf(groups, look.isCut, context),
       runs: runsOf(runs, { name, connection }, context),
-      queues: jobTable(connection, figures?.jobs ?? [], period.text, context),
+      queues: classTable(connection, figures?.jobs ?? [], period.text, context),
       schedules: schedulesPart(sent, context),
       options: definition && optionsOf(definition, context),
     },
@@ -156,16 +215,6 @@ function comparison(now: RunFigures | undefined, before: RunFigures | undefined)
   const ratio = own.p95 / old.p95;
   if (!(ratio >= 1.5 || ratio <= 0.6)) return undefined;
   return html`<p class="finding ${ratio >= 2 ? 'warn' : ''}">p95 is ${numberText(tenths(ratio))} × that of the day before: ${secondsText(own.p95)} after ${secondsText(old.p95)}.</p>`;
-}
-
-function chartsOf(
-  { total: { spans = [] } }: Figures,
-  query: { readonly name: string; readonly connection: string },
-  period: Period,
-  marks: ReturnType<typeof beginnings>,
-): Html {
-  const all = [...rateCharts('rate', [spans]), timeChart('run', spans), timeChart('wait', spans)];
-  return html`${rangeLinks('job-class', query, period)}<div class="charts">${all.map((chart) => chartFigure({ ...chart, marks }))}</div>`;
 }
 
 function failuresOf(groups: readonly ErrorGroup[], isCut: boolean, context: PageContext): Html | undefined {
