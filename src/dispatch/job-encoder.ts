@@ -217,7 +217,7 @@ export class JobEncoder {
     let created: Record<string, unknown> | undefined;
     for (const creator of payloadCreators) created = Object.assign(created ?? {}, creator(connection, queue, name));
     const seen = { id, name, connectionName: connection, queue };
-    const observed = observers.size === 0 ? undefined : ObservedDispatch.of(this.#application, seen);
+    const observed = observers.size === 0 ? undefined : observe(this.#application, seen);
     const fields = observed?.fields;
     if (created !== undefined || fields !== undefined) parts.extra = { created, observed: fields };
     try {
@@ -399,63 +399,45 @@ function textOfKey(key: unknown): string | undefined {
   return typeof key === 'string' && key !== '' && key.length <= LONGEST_KEY && key.isWellFormed() ? key : undefined;
 }
 
-/** One dispatch as observers see it: asked before the job is encoded, and told how it ended. */
-export class ObservedDispatch {
-  readonly application: Application;
-  readonly job: DispatchingJob;
-  readonly observations: DispatchObservation[];
+/** How one dispatch ended, for the observers that were asked before the job was encoded. Only the first call counts. */
+export interface ObservedDispatch {
   /** What observers add to the payload. If two add the same field, the later one wins. */
-  fields: Readonly<Record<string, unknown>> | undefined;
-  isOver: boolean;
-
-  private constructor(application: Application, job: DispatchingJob) {
-    this.application = application;
-    this.job = job;
-    this.observations = [];
-    this.fields = undefined;
-    this.isOver = false;
-  }
-
-  /** Undefined if no observer wants to know its end. */
-  static of(application: Application, job: DispatchingJob): ObservedDispatch | undefined {
-    let observed: ObservedDispatch | undefined;
-    for (const observer of application.observers) {
-      if (observer.dispatching === undefined) continue;
-      try {
-        const observation = observer.dispatching(job);
-        if (observation === undefined) continue;
-        observed ??= new ObservedDispatch(application, job);
-        observed.observations.push(observation);
-        const { fields } = observation;
-        if (fields !== undefined) observed.fields = { ...observed.fields, ...fields };
-      } catch (error) {
-        report(application, job, error);
-      }
-    }
-    return observed;
-  }
-
-  /** Only the first call of this or `drop` counts. */
-  end(error?: unknown): void {
-    this.#tell((observation) => observation.end?.(error));
-  }
-
+  readonly fields: Readonly<Record<string, unknown>> | undefined;
+  end(error?: unknown): void;
   /** Nobody sends the job. */
-  drop(): void {
-    this.#tell((observation) => observation.dropped?.());
-  }
+  drop(): void;
+}
 
-  #tell(tell: (observation: DispatchObservation) => void): void {
-    if (this.isOver) return;
-    this.isOver = true;
-    for (const observation of this.observations) {
-      try {
-        tell(observation);
-      } catch (thrown) {
-        report(this.application, this.job, thrown);
-      }
+/** Undefined if no observer wants to know its end. */
+function observe(application: Application, job: DispatchingJob): ObservedDispatch | undefined {
+  const observations: DispatchObservation[] = [];
+  let fields: ObservedDispatch['fields'];
+  for (const observer of application.observers) {
+    if (observer.dispatching === undefined) continue;
+    try {
+      const observation = observer.dispatching(job);
+      if (observation === undefined) continue;
+      observations.push(observation);
+      if (observation.fields !== undefined) fields = { ...fields, ...observation.fields };
+    } catch (error) {
+      report(application, job, error);
     }
   }
+  if (observations.length === 0) return undefined;
+  const tell = (ending: (observation: DispatchObservation) => void): void => {
+    for (const observation of observations.splice(0)) {
+      try {
+        ending(observation);
+      } catch (thrown) {
+        report(application, job, thrown);
+      }
+    }
+  };
+  return {
+    fields,
+    end: (error) => tell((observation) => observation.end?.(error)),
+    drop: () => tell((observation) => observation.dropped?.()),
+  };
 }
 
 function report(
