@@ -65,7 +65,7 @@ local function remove(text, was_in, removal)
   carry_out(steps_without(batches, cancelled_batches, { text }, moment), removal)
   -- If this is refused, the place is taken until nothing of the queue is left, or until `recount`.
   pcall(function()
-    if was_in and let_in(lanes, held, ready, note_left(nil, (lane_in(text)))) > 0 then leave_hint(notify) end
+    if was_in and let_in(lanes, held, ready, { (lane_in(text)) }) > 0 then leave_hint(notify) end
   end)
   unmark(cancelled, reasons, id)
   leave_all(unique, { text })

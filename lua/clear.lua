@@ -77,7 +77,7 @@ local removed = {}
 for i, text in ipairs(kept_back) do removed[i] = members[text] end
 local later = is_last_held and first_of('ZRANGE', delayed, math.huge) or {}
 local waiting = is_last_held and first_of('LRANGE', ready, ready_count) or {}
-local gone, left = {}, nil
+local gone, left = {}, {}
 for _, texts in ipairs({ kept_back, waiting, later, running }) do
   for _, text in ipairs(texts) do gone[#gone + 1] = text end
 end
@@ -91,11 +91,11 @@ end)
 if call('EXISTS', unique) == 1 then leave_all(unique, gone) end
 if has_lanes then
   for _, texts in ipairs({ waiting, running }) do
-    for _, text in ipairs(texts) do left = note_left(left, (lane_in(text))) end
+    for _, text in ipairs(texts) do left[#left + 1] = (lane_in(text)) end
   end
   for _, text in ipairs(later) do
     local name, _, is_in = lane_in(text)
-    if is_in then left = note_left(left, name) end
+    if is_in then left[#left + 1] = name end
   end
   pcall(let_in, lanes, held, ready, left)
 end

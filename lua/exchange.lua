@@ -1,7 +1,7 @@
 -- exchange.lua: settle the jobs that have ended, then reserve the next ones: all of a worker's traffic.
 --
 --   parts    reserve look
---   need     lanes departures arrivals passage pauses orders budget refusals
+--   need     lanes arrivals passage pauses orders budget refusals
 --   need     texts failed marks unique ends ties tied batches told aside follow settle refresh
 --
 --   KEYS[1] client                   string  the recorded answer to this client
@@ -127,8 +127,11 @@ while ARGV[at] do
       if removed ~= 1 then need('not_settled')(turn, outcomes, removed)
       elseif any_cancelled and kind ~= 'released' then ended[#ended + 1] = token end
       if lane_place and removed == 1 then
-        local lane, delay = ARGV[token_at + width - 1], kind == 'released' and ARGV[token_at + 3]
-        need('leave_lane')(turn, queue, lane, delay)
+        local delay = kind == 'released' and ARGV[token_at + 3]
+        if not delay or due_at(moment, delay) > moment then
+          local left = queue.left or {}
+          left[#left + 1], queue.left, turn.any_left = ARGV[token_at + width - 1], left, true
+        end
       end
     end
   end

@@ -32,6 +32,6 @@ lane.tie = lane.tie or 'l1'
 call('LLEN', notify)
 local value = value_of(lane, lane.inside)
 if value then call('HSET', lanes, field, value) else call('HDEL', lanes, field) end
-local count = let_in(lanes, held, ready, { name, 0 })
+local count = let_in(lanes, held, ready, { name }, 0)
 if count > 0 then pcall(leave_hint, notify) end
 return record(client, sequence, { 'changed', count })

@@ -168,7 +168,7 @@ if way == 'repair' and #findings > 0 then
     for _, one in ipairs(wrong) do
       local field, value, crowd = unpack(one, 1, 3)
       if value then call('HSET', lanes, field, value) else call('HDEL', lanes, field) end
-      let_in(lanes, held, crowd.queue, { crowd.name, 0 })
+      let_in(lanes, held, crowd.queue, { crowd.name }, 0)
     end
   end)
 end

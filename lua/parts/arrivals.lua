@@ -21,11 +21,10 @@ local function plan_arrivals(lanes, held, queue, texts, were_delayed)
   fields[#fields + 1] = '#' .. queue
   local kept = call('HMGET', lanes, unpack(fields))
   local plan = { lanes = lanes, held = held, queue = queue, ready = {}, heads = {}, set = {} }
-  local more, any_held = MOST_MORE, #names <= FEW or call('EXISTS', held) == 1
+  local more, any_held = MOST_MORE, call('EXISTS', held) == 1
   for i, name in ipairs(names) do
-    local lane = lane_of(kept[i])
-    lane.tie, by_name[name] = by_name[name], lane
-    lane.most = running_in(lane)
+    local lane = lane_of(kept[i], by_name[name])
+    by_name[name] = lane
     local free = any_held and lane.most - lane.inside or 0
     local room = math.min(free, more)
     -- Nobody overtakes those that are held.

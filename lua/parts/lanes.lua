@@ -14,8 +14,6 @@ local LANE_ALONE = '^([lL]%d+)/([%w_.:@-]+)","id":"'
 local LANED = '^,"ties":"[^"]-([lL]%d+)/([%w_.:@-]+)",[%w":,]-"id":"[^"\\]+",([%a":,%d]-)"attempts":(%d+)}$'
 -- How many jobs a call lets in beyond the place of each one that has left.
 local MOST_MORE = 100
--- Of few lanes, to look for held jobs takes no longer than to ask whether there are any.
-local FEW = 2
 -- Behind the lane in a member come its order, between two separators, and the text.
 local BEFORE_TEXT = 15
 
@@ -37,12 +35,6 @@ local function lane_in(text)
   end
 end
 
--- A lane by its value. Nothing is known of it without one.
-local function lane_of(kept)
-  local _, _, inside, tie, paused, limit = find(kept or '', '^(%d+) ([lL]%d+) ?(p?)(%d*)$')
-  return { inside = tonumber(inside or 0), tie = tie, paused = paused == 'p', limit = tonumber(limit or '') }
-end
-
 -- How many may be in.
 local function running_in(lane)
   if lane.paused then return 0 end
@@ -51,11 +43,22 @@ local function running_in(lane)
   return lane.limit and (byte(lane.tie) == 76 and math.min(lane.limit, 1) or lane.limit) or own
 end
 
+-- A lane by its value, or a later tie. Nothing is known of it without one.
+local function lane_of(kept, later_tie)
+  local _, _, inside, tie, paused, limit = find(kept or '', '^(%d+) ([lL]%d+) ?(p?)(%d*)$')
+  local lane = {
+    inside = tonumber(inside or 0), tie = later_tie or tie, paused = paused == 'p',
+    limit = limit and limit ~= '' and tonumber(limit) or nil, most = 0,
+  }
+  if lane.tie then lane.most = running_in(lane) end
+  return lane
+end
+
 -- The value of a lane with so many jobs in it. Nil: there is nothing to be kept.
 local function value_of(lane, inside)
   local set = (lane.paused and 'p' or '') .. (lane.limit or '')
   if inside == 0 and set == '' then return nil end
-  return format('%.0f %s', inside, lane.tie) .. (set == '' and '' or ' ' .. set)
+  return format(set == '' and '%d %s' or '%d %s %s', inside, lane.tie, set)
 end
 
 -- Plans to let in the first held jobs of a lane. `field`: its queue and its name; `room`: how many at most. Returns how
@@ -85,60 +88,47 @@ local function set_fields(write, plan, place)
   if #gone > 0 then write('HDEL', plan.lanes, unpack(gone)) end
 end
 
--- Writes what was planned, the counts first: if a job may not be written, they are restored. `write` writes the jobs.
--- Jobs that are let in stay where they are if they may not be written; others would be held twice by a repeat.
+-- Writes what was planned, the counts and the removals first: if a job may not be written, they are undone. `write`
+-- writes the jobs.
 local function write_plan(plan, write)
   local heads, later = plan.heads, plan.later
   if #plan.set > 0 then set_fields(write, plan, 1) end
   local done, problem = pcall(function()
+    if #heads > 0 then call('ZREM', plan.held, unpack(heads)) end
     if later then write('ZADD', plan.held, unpack(later)) end
     if #plan.ready > 0 then write('RPUSH', plan.queue, unpack(plan.ready)) end
   end)
-  if not done then
-    set_fields(redis.pcall, plan, 2)
-    error(problem)
-  end
-  if #heads > 0 then call('ZREM', plan.held, unpack(heads)) end
+  if done then return end
+  set_fields(redis.pcall, plan, 2)
+  for _, head in ipairs(heads) do redis.pcall('ZADD', plan.held, 0, head) end
+  error(problem)
 end
 
--- Notes that a job has left its lane. `left`: see `let_in`; it is returned, and may be nil. `name`: nil if it has none.
-local function note_left(left, name)
-  if not name then return left end
-  left = left or {}
-  local place = left[name]
-  if place then
-    left[place] = left[place] + 1
-  else
-    place = #left + 2
-    left[place - 1], left[place], left[name] = name, 1, place
+-- Lets in others for those that have left. `names`: of their lanes, one for each job, in order; `each`: for how many
+-- jobs one name stands, if not for one. Returns how many came in.
+local function let_in(lanes, held, queue, names, each)
+  local fields, gone, known, last = {}, {}, nil, nil
+  for _, name in ipairs(names) do
+    local field = queue .. '\0' .. name
+    if not gone[field] then fields[#fields + 1] = field end
+    gone[field] = (gone[field] or 0) + (each or 1)
   end
-  return left
-end
-
--- Lets in others for those that have left. `left`: names of lanes, in order, each followed by how many of its jobs have
--- left. Returns how many came in.
-local function let_in(lanes, held, queue, left)
-  if not left then return 0 end
-  local plan, fields = { lanes = lanes, held = held, queue = queue, ready = {}, heads = {}, set = {} }, {}
-  for at = 1, #left, 2 do fields[#fields + 1] = queue .. '\0' .. left[at] end
-  local kept, by_value = call('HMGET', lanes, unpack(fields)), {}
-  local more, any_held = MOST_MORE, #fields <= FEW or call('EXISTS', held) == 1
+  if not fields[1] then return 0 end
+  local plan = { lanes = lanes, held = held, queue = queue, ready = {}, heads = {}, set = {} }
+  local kept = call('HMGET', lanes, unpack(fields))
+  local more, any_held = MOST_MORE, call('EXISTS', held) == 1
   for i, field in ipairs(fields) do
-    -- The values of many lanes are alike.
+    -- Nearly always the values of lanes in a call are alike.
     local value = kept[i] or nil
-    local lane = by_value[value or '']
-    if not lane then
-      lane = lane_of(value)
-      by_value[value or ''], lane.most = lane, lane.tie and running_in(lane)
-    end
+    if not known or value ~= last then known, last = lane_of(value), value end
+    local lane = known
     if not lane.tie then
       -- Its first held job says what may be in.
       local first = { held = held, heads = {}, ready = {} }
       local any = any_held and plan_heads(first, field, 1) == 1
-      local tie = any and select(2, lane_in(first.ready[1])) or 'l1'
-      lane = { inside = 0, tie = tie, most = tonumber(sub(tie, 2)) }
+      lane = lane_of(nil, any and select(2, lane_in(first.ready[1])) or 'l1')
     end
-    local count = math.min(left[2 * i], lane.inside)
+    local count = math.min(gone[field], lane.inside)
     local inside = lane.inside - count
     local room = any_held and math.min(lane.most - inside, count + more) or 0
     if room > 0 then
@@ -148,8 +138,7 @@ local function let_in(lanes, held, queue, left)
     -- Nearly always one has come in for one that has left.
     if inside ~= lane.inside or inside == 0 then plan_value(plan, field, value_of(lane, inside), value) end
   end
-  if #plan.heads > 0 then ask_to_remove(held) end
-  if #plan.set > 0 then call('HDEL', lanes, nobody()) end
+  if #plan.set > 3 then call('HDEL', lanes, nobody()) end
   if #plan.heads > 0 or #plan.set > 0 then write_plan(plan, call) end
   return #plan.ready
 end

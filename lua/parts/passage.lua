@@ -1,6 +1,11 @@
--- passage.lua: the jobs that an exchange brings to their lanes.
+-- passage.lua: the jobs that an exchange takes out of their lanes, or brings to them.
 --
 --   after lanes.lua, arrivals.lua
+
+-- Lets in others for those that have left.
+local function fill(turn, queue)
+  if queue.left and let_in(turn.lanes, turn.held, queue.ready, queue.left) > 0 then queue.filled = true end
+end
 
 local function make_ready(turn, queue, texts, were_delayed)
   if enter(turn.lanes, turn.held, queue.ready, texts, were_delayed) > 0 then queue.filled = true end
@@ -16,10 +21,10 @@ local function revive(turn, queue, due)
     if not head then break end
     local field = string.match(head, '^[^%z]+%z[^%z]+')
     local name, _, tie = sub(field, #queue.ready + 2), lane_in(sub(head, #field + BEFORE_TEXT))
-    if not due or byte(tie or '') ~= 76 then left[#left + 1], left[#left + 2] = name, math.huge end
+    if not due or byte(tie or '') ~= 76 then left[#left + 1] = name end
     seen, from = seen + 1, '(' .. field .. '\1'
   end
-  if #left == 0 or let_in(turn.lanes, turn.held, queue.ready, left) == 0 then return false end
+  if let_in(turn.lanes, turn.held, queue.ready, left, math.huge) == 0 then return false end
   leave_hint(queue.notify)
   return true
 end

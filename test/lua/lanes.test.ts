@@ -189,6 +189,20 @@ describe('exchange.lua, with lanes', () => {
     expect(await world.client.llen(world.queue().notify)).toBe(1);
   });
 
+  it('lets in by the first held job of each lane of which no count is left', async () => {
+    const two = { lane: 'b', running: 2 };
+    await push(...['a', 'b', 'c'].map((id) => laned(id)), ...['d', 'e', 'f', 'g', 'h'].map((id) => laned(id, two)));
+    const { ready, lanes } = world.queue();
+    await world.client.del(ready);
+    await world.client.hdel(lanes, field('a'), field('b'));
+    await world.exchange({ limit: 1 });
+    expect(await state()).toMatchObject({
+      q: [laned('b'), laned('f', two), laned('g', two)],
+      lanes: { a: '1 l1', b: '2 l2' },
+      held: [laned('c'), laned('h', two)],
+    });
+  });
+
   it('does so while jobs that a worker without lanes has given back are delayed', async () => {
     await push(laned('a'), laned('b'));
     await world.reserve();
@@ -285,7 +299,7 @@ describe('the other scripts, with lanes', () => {
   });
 });
 
-describe('whichever command of a script Redis refuses, a lane has no more jobs than it may', () => {
+describe('whichever command of a script Redis refuses, a lane has no more jobs than it may, and loses none', () => {
   const scenes: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
     push: async () => () => push(laned('x'), laned('y', { lane: 'b' }), probe('z')),
     exchange: async () => {
@@ -312,7 +326,7 @@ describe('whichever command of a script Redis refuses, a lane has no more jobs t
       await act().catch(() => undefined);
       world.refusedCall = undefined;
       const wasRefused = (await world.client.del(REFUSED)) === 1;
-      const { ready, reserved, lanes } = world.queue();
+      const { ready, reserved, lanes, held: holding } = world.queue();
       const inside = [
         ...(await world.client.lrange(ready, 0, -1)),
         ...(await world.client.zrange(reserved, '0', '-1')),
@@ -321,6 +335,12 @@ describe('whichever command of a script Redis refuses, a lane has no more jobs t
         const found = inside.filter((text) => text.includes(`/${lane}"`)).length;
         const counted = Number((await world.client.hget(lanes, field(lane)))?.split(' ')[0] ?? 0);
         if (found > counted) wrong.push(`at call ${call}: ${lane} counts ${counted}, and has ${found}`);
+      }
+      const all = [...inside, ...(await world.client.zrange(holding, '0', '-1'))];
+      for (const id of ['b', 'c']) {
+        const found = all.filter((text) => text.includes(`"id":"${id}"`)).length;
+        if (found > 1 || (found === 0 && name !== 'clear'))
+          wrong.push(`at call ${call}: ${id} is there ${found} times`);
       }
       if (!wasRefused) break;
       refused = call;
