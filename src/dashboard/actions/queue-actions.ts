@@ -15,13 +15,10 @@ export const QUEUE_ACTIONS: Readonly<Record<string, Action>> = {
       const { connection, queue, fields } = queueIn(form);
       const time = form.get('for') ?? undefined;
       const isNew = await manager.connection(connection).pause(queue, { for: time as Duration | undefined });
-      const undo = { action: 'resume-queue', fields, label: 'Resume' };
-      return isNew
-        ? {
-            text: `${queue} is paused${time === undefined ? '' : ` for ${time}`}: running jobs go on, waiting ones stay.`,
-            undo,
-          }
-        : { text: `${queue} was already paused; the pause now ends as you have just said.`, undo };
+      const text = isNew
+        ? `${queue} is paused${time === undefined ? '' : ` for ${time}`}: running jobs go on, waiting ones stay.`
+        : `${queue} was already paused; the pause now ends as you have just said.`;
+      return { text, undo: { action: 'resume-queue', fields, label: 'Resume' } };
     },
   },
   'resume-queue': {
@@ -64,10 +61,8 @@ export const QUEUE_ACTIONS: Readonly<Record<string, Action>> = {
     async run(form, context) {
       const { lane, fields, store } = laneIn(form, context);
       await store.resume();
-      return {
-        text: `The lane ${lane} is resumed.`,
-        undo: { action: 'pause-lane', fields, label: 'Pause again' },
-      };
+      const undo = { action: 'pause-lane', fields, label: 'Pause again' };
+      return { text: `The lane ${lane} is resumed.`, undo };
     },
   },
   'limit-lane': {
@@ -75,12 +70,9 @@ export const QUEUE_ACTIONS: Readonly<Record<string, Action>> = {
       const { lane, fields, store } = laneIn(form, context);
       const running = form.get('running') ?? '';
       await store.limit(running === '' ? undefined : Number(running));
-      return running === ''
-        ? { text: `The lane ${lane} lets in as many jobs as they say.` }
-        : {
-            text: `The lane ${lane} lets in ${running} at a time.`,
-            undo: { action: 'limit-lane', fields, label: 'As many as its jobs say' },
-          };
+      if (running === '') return { text: `The lane ${lane} lets in as many jobs as they say.` };
+      const undo = { action: 'limit-lane', fields, label: 'As many as its jobs say' };
+      return { text: `The lane ${lane} lets in ${running} at a time.`, undo };
     },
   },
   'run-schedule': {

@@ -83,7 +83,8 @@ export function jobButtons(
   return [
     canMove ? actionForm({ ...about, action: 'promote-job', label: 'Run now' }, context) : undefined,
     canMove ? actionForm({ ...about, action: 'reschedule-job', label: 'Move' }, context) : undefined,
-    actionForm({ ...about, action: 'cancel-job', label: 'Cancel', isDangerous: true }, context),
+    // Not in a list, where it would be red in each row.
+    actionForm({ ...about, action: 'cancel-job', label: 'Cancel', isDangerous: subject === undefined }, context),
   ];
 }
 

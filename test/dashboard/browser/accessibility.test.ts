@@ -1,6 +1,7 @@
 /** Accessibility of every page in a real browser: for low vision, keyboards and small windows. */
 import { PAGES } from '../../../src/dashboard/pages/pages';
 import { type Browser, startBrowser, type View } from '../../support/browser';
+import { pushInLanes } from '../kit/laned-jobs';
 import { type Served, served } from '../kit/served';
 import { openWorld, type World } from '../kit/world';
 
@@ -11,6 +12,7 @@ let view: View;
 
 beforeAll(async () => {
   [world, browser] = await Promise.all([openWorld(), startBrowser()]);
+  await pushInLanes(world.manager, 'tenants', { 'tenant-7': 3, 'the-tenant-with-the-longest-name-of-all': 1 });
   panel = await served(world.manager);
   // Reduced motion, so that colours change at once with the scheme.
   view = await browser.open('about:blank', { reducedMotion: 'reduce' });
@@ -32,6 +34,7 @@ const SHOWN: Readonly<Record<string, string | ((of: World) => string)>> = {
   'a queue with jobs that wait': queue('mail'),
   'a queue with running jobs': queue('imports', 'running'),
   'a queue with failed jobs': queue('mail', 'failed'),
+  'a queue with lanes': queue('tenants'),
   'a job that waits, with secrets': job('secret'),
   'a running job': job('running'),
   'a job with a chain': job('chained'),
@@ -156,6 +159,18 @@ it('the current entry and the lines of a chart can be recognised with forced col
   expect(current).toEqual(['underline', 'underline', 'underline']);
   expect(new Set(marks).size).toBe(2);
   await page.emulateMedia({ forcedColors: 'none' });
+});
+
+it.each(['batches', 'schedules', ''])('the navigation shows its current entry on a phone: %j', async (address) => {
+  const { page } = view;
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(panel.address + address);
+
+  const [nav, current] = await Promise.all(
+    ['.top nav', '.top nav [aria-current]'].map((selector) => page.locator(selector).boundingBox()),
+  );
+  expect(current!.x).toBeGreaterThanOrEqual(nav!.x);
+  expect(current!.x + current!.width).toBeLessThanOrEqual(nav!.x + nav!.width + 1);
 });
 
 it('everybody can use a table without buttons, as viewers see it', async () => {
