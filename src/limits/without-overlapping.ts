@@ -52,11 +52,11 @@ export function withoutOverlapping(key: string | number, options: OverlapOptions
       const isOurs = await answerOf(job, () => lock.acquire());
       if (isOurs === undefined) return undefined;
       if (!isOurs) return skips ? undefined : putOff(job, LAYER, wait * (0.8 + random() * 0.4));
-      const keeping = new Keeping(lock, text, job);
+      const endKeeping = keeping(lock, text, job);
       try {
         return await next();
       } finally {
-        await keeping.end();
+        await endKeeping();
       }
     },
   };
@@ -69,55 +69,41 @@ function locksFor(job: LimitedJob): LockStore {
   return keeper.locks;
 }
 
-/** Keeps the lock until the job has run. Never throws: the job has run, whatever becomes of the lock. */
-class Keeping {
-  readonly #lock: Lock;
-  readonly #key: string;
-  readonly #job: LimitedJob;
-  #timer: Timer | undefined;
-  #isOver = false;
-
-  constructor(lock: Lock, key: string, job: LimitedJob) {
-    this.#lock = lock;
-    this.#key = key;
-    this.#job = job;
-    this.#renewLater();
-  }
-
-  async end(): Promise<void> {
-    this.#isOver = true;
-    this.#timer?.cancel();
-    await this.#try(() => this.#lock.release());
-  }
-
-  #renewLater(): void {
-    const { clock } = this.#job.application;
-    this.#timer = clock.after(RENEWED_EVERY * 1000, () => void this.#renew());
-  }
-
-  async #renew(): Promise<void> {
-    // The run was recorded without its handler, which hangs: the job itself is handed out again, and would wait for its own lock.
-    if (this.#job.endedAs !== undefined) return;
-    // Once it has expired, it is ours again if nobody else has taken it.
-    const isOurs = await this.#try(async () => (await this.#lock.renew()) || this.#isOver || this.#lock.acquire());
-    if (this.#isOver) return;
-    if (isOurs !== false) return this.#renewLater();
-    const { application, name, id } = this.#job;
-    application.logger.warn(
-      { job: name, id, key: this.#key },
-      `${name} ${id} runs for longer than it could hold its lock, because its process stood still or the store was away: ` +
-        `another job may run beside it without overlapping '${this.#key}' being prevented.`,
-    );
-  }
-
-  async #try(ask: () => Promise<boolean>): Promise<boolean | undefined> {
+/** Keeps the lock until the job has run. The function that it returns ends that; it never rejects: the job has run, whatever becomes of the lock. */
+function keeping(lock: Lock, key: string, job: LimitedJob): () => Promise<void> {
+  const { application, name, id } = job;
+  let timer: Timer | undefined;
+  let isOver = false;
+  const attempt = async (ask: () => Promise<boolean>): Promise<boolean | undefined> => {
     try {
       return await ask();
     } catch (error) {
-      this.#job.application.report(error, { job: this.#job, during: `the lock of ${LAYER} in ${this.#job.name}` });
+      application.report(error, { job, during: `the lock of ${LAYER} in ${name}` });
       return undefined;
     }
-  }
+  };
+  const renewLater = (): void => {
+    timer = application.clock.after(RENEWED_EVERY * 1000, () => void renew());
+  };
+  const renew = async (): Promise<void> => {
+    // The run was recorded without its handler, which hangs: the job itself is handed out again, and would wait for its own lock.
+    if (job.endedAs !== undefined) return;
+    // Once it has expired, it is ours again if nobody else has taken it.
+    const isOurs = await attempt(async () => (await lock.renew()) || isOver || lock.acquire());
+    if (isOver) return;
+    if (isOurs !== false) return renewLater();
+    application.logger.warn(
+      { job: name, id, key },
+      `${name} ${id} runs for longer than it could hold its lock, because its process stood still or the store was away: ` +
+        `another job may run beside it without overlapping '${key}' being prevented.`,
+    );
+  };
+  renewLater();
+  return async () => {
+    isOver = true;
+    timer?.cancel();
+    await attempt(() => lock.release());
+  };
 }
 
 function checkedOptions(options: unknown): {

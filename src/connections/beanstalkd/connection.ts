@@ -5,6 +5,7 @@ import type { BeanstalkdConfig } from './driver';
 import { Recent } from '../../base/collections';
 import { JOBS_ALONE, type ConnectorContext } from '../driver';
 import type {
+  Buried,
   Connection,
   Diagnosis,
   Entry,
@@ -17,7 +18,7 @@ import type {
   Queues,
 } from '../contract';
 import { settledBeside, settledThen, StoreConnection, Waits, NOTHING } from '../kit/connection';
-import { BuriedJobs, clearTube, push, Tubes } from './tubes';
+import { buriedJobs, clearTube, push, Tubes } from './tubes';
 import { BeanstalkdCaller } from './caller';
 import { diagnoseBeanstalkd, isDurable } from './diagnose';
 import { Held, goesAtOnce, settle } from './settle';
@@ -39,7 +40,7 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
   readonly driver = 'beanstalkd';
   readonly address: string;
   readonly capabilities = JOBS_ALONE.capabilities;
-  readonly buried: BuriedJobs;
+  readonly buried: Buried;
   readonly #context: BeanstalkdContext;
   readonly #priority: number;
   readonly #tubes: Tubes;
@@ -65,7 +66,7 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
     this.#caller = new BeanstalkdCaller({ ...context, address: this.address }, place, (facts) => this.#hear(facts));
     this.#reservers = new Reservers(this.#caller);
     this.#waits = new Waits(context.clock);
-    this.buried = new BuriedJobs(this.#caller, this.#tubes, () => this.queues.names());
+    this.buried = buriedJobs(this.#caller, this.#tubes, () => this.queues.names());
   }
 
   push(queue: string, entries: readonly Entry[]): Promise<void> {

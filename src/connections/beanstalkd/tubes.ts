@@ -120,46 +120,32 @@ async function endDelayed(ask: Ask, link: Link, tube: string): Promise<number> {
   }
 }
 
-/** Failed jobs for which there is no failed store: buried, and kicked to run again. */
-export class BuriedJobs implements Buried {
-  readonly #caller: BeanstalkdCaller;
-  readonly #tubes: Tubes;
-  readonly #queues: () => Promise<readonly string[]>;
-
-  constructor(caller: BeanstalkdCaller, tubes: Tubes, queues: () => Promise<readonly string[]>) {
-    this.#caller = caller;
-    this.#tubes = tubes;
-    this.#queues = queues;
-  }
-
-  async count(queue: string): Promise<number> {
+/** Failed jobs for which there is no failed store: buried, and kicked to run again. @param queues lists all */
+export function buriedJobs(caller: BeanstalkdCaller, tubes: Tubes, queues: () => Promise<readonly string[]>): Buried {
+  const count = async (queue: string): Promise<number> => {
     const question = { consequence: 'the buried jobs were not counted', repeatable: true };
-    const [reply] = await this.#caller.call(() => [`stats-tube ${this.#tubes.of(queue)}`], question);
+    const [reply] = await caller.call(() => [`stats-tube ${tubes.of(queue)}`], question);
     return tubeCounts(reply!).buried;
-  }
-
-  /** One by one: a kick of many would take delayed jobs once no buried ones are left. */
-  async kick(): Promise<number> {
-    return this.#each('kick-job', 'KICKED', await this.#queues());
-  }
-
-  async flush(queue?: string): Promise<number> {
-    return this.#each('delete', 'DELETED', queue === undefined ? await this.#queues() : [queue]);
-  }
-
-  async #each(command: string, done: string, queues: readonly string[]): Promise<number> {
+  };
+  const each = async (command: string, done: string, those: readonly string[]): Promise<number> => {
     const question = { consequence: 'not all buried jobs were reached', repeatable: true };
-    let count = 0;
-    for (const queue of queues) {
-      const tube = this.#tubes.of(queue);
+    let reached = 0;
+    for (const queue of those) {
+      const tube = tubes.of(queue);
       // No more than there are now: a job that fails again is buried again.
-      for (let left = await this.count(queue); left > 0; left -= 1) {
-        const first = (await this.#caller.call((link) => [...link.use(tube), 'peek-buried'], question)).at(-1)!;
+      for (let left = await count(queue); left > 0; left -= 1) {
+        const first = (await caller.call((link) => [...link.use(tube), 'peek-buried'], question)).at(-1)!;
         if (first.word !== 'FOUND') break;
-        const [reply] = await this.#caller.call(() => [`${command} ${first.args[0]}`], question);
-        if (reply!.word === done) count += 1;
+        const [reply] = await caller.call(() => [`${command} ${first.args[0]}`], question);
+        if (reply!.word === done) reached += 1;
       }
     }
-    return count;
-  }
+    return reached;
+  };
+  return {
+    count,
+    // One by one: a kick of many would take delayed jobs once no buried ones are left.
+    kick: async () => each('kick-job', 'KICKED', await queues()),
+    flush: async (queue) => each('delete', 'DELETED', queue === undefined ? await queues() : [queue]),
+  };
 }

@@ -8,7 +8,7 @@ import { SOURCES } from '../records';
 import { availableAt, dueOf, failedColumns, findTail, mysqlLine, now, keyOf, type MysqlNames } from './columns';
 import { mysqlErrors } from './errors';
 import { MysqlJobs } from './jobs';
-import { MysqlLanes } from './lanes';
+import { mysqlLanes } from './lanes';
 import { packet, transactionSession } from './pool';
 
 const END = `RIGHT(payload, ${TIED_END})`;
@@ -62,7 +62,7 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     tail: (queue) => findTail(names, queue, raw('')),
     failed: failedColumns(current),
     jobs: new MysqlJobs(names, new BatchRows(common), offset),
-    lanes: new MysqlLanes(names, current),
+    lanes: mysqlLanes(names, current),
     recordsCalls: true,
     trouble: (error) => mysqlErrors.trouble(error),
     sessionOf: transactionSession,

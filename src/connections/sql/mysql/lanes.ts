@@ -6,7 +6,7 @@
  */
 import { MOST_JOBS } from '../../../base/collections';
 import { lanesOf, MAY_BE_IN, type LaneMove, type LaneStatements } from '../dialect';
-import { numeral, raw, rowsOf, run, runEach, sql, valueOf, written, type Row, type Sql, type Work } from '../statement';
+import { numeral, raw, rowsOf, run, runEach, sql, valueOf, written, type Sql, type Work } from '../statement';
 import { packet } from './pool';
 import { availableAt, DELAYED, findTail, HELD_AT, NEVER, type MysqlNames } from './columns';
 
@@ -106,54 +106,35 @@ function sweep(names: MysqlNames, { queue, lane }: LaneMove): Sql {
     ) AS gone STRAIGHT_JOIN ${lanes} AS kept ON kept.queue = gone.queue AND kept.lane = gone.lane`;
 }
 
-export class MysqlLanes implements LaneStatements {
-  readonly #names: MysqlNames;
-  readonly #now: () => Sql;
-
-  constructor(names: MysqlNames, now: () => Sql) {
-    this.#names = names;
-    this.#now = now;
-  }
-
-  *lock(queue: string, lane: string): Work<unknown> {
-    return yield* run(lock(this.#names, [{ queue, lane, running: 1 }], []));
-  }
-
-  *letIn(queue: string, lanes: readonly string[]): Work<number> {
-    const moves = lanes.map((lane) => ({ queue, lane, running: 1 }));
-    const known = yield* this.#known(queue, lanes);
-    yield* run(
-      lock(
-        this.#names,
-        moves.map((move) => ({ ...move, running: known.get(move.lane) ?? 1 })),
-        [],
-      ),
-    );
+export const mysqlLanes = (names: MysqlNames, now: () => Sql): LaneStatements => ({
+  lock: (queue, lane) => run(lock(names, [{ queue, lane, running: 1 }], [])),
+  *letIn(queue, lanes) {
+    const known = yield* firstLimits(names, queue, lanes);
+    const moves = lanes.map((lane) => ({ queue, lane, running: known.get(lane) ?? 1 }));
+    yield* run(lock(names, moves, []));
     let count = 0;
-    for (const { lane } of moves) {
-      yield* runEach([sql`SET @onqueue_now = ${this.#now()}`, NONE_IS_NEW]);
-      const statements = letIn(this.#names, queue, lane);
+    for (const lane of lanes) {
+      yield* runEach([sql`SET @onqueue_now = ${now()}`, NONE_IS_NEW]);
+      const statements = letIn(names, queue, lane);
       yield* runEach(statements.slice(0, -1));
       count += yield* written(statements.at(-1)!);
     }
     yield* run(
-      sql`DELETE found FROM ${this.#names.lanes} AS found
-        WHERE queue = ${queue} AND lane IN (${lanes.map((lane) => Buffer.from(lane))}) AND ${isEmpty(this.#names)}`,
+      sql`DELETE found FROM ${names.lanes} AS found
+        WHERE queue = ${queue} AND lane IN (${lanes.map((lane) => Buffer.from(lane))}) AND ${isEmpty(names)}`,
     );
     return count;
-  }
-
-  *held(queue: string, lane: string): Work<Row> {
-    const last = yield* valueOf(sql`SELECT COALESCE(MAX(lane_order), 0) ${ofLane(this.#names, queue, lane)}`);
+  },
+  *held(queue, lane) {
+    const last = yield* valueOf(sql`SELECT COALESCE(MAX(lane_order), 0) ${ofLane(names, queue, lane)}`);
     return { due_at: HELD_AT, available_at: NEVER, place: null, lane_order: Number(last) + 1 };
-  }
-
-  *enter(queue: string): Work<number> {
-    const { jobs } = this.#names;
-    const now = this.#now();
-    const isDue = sql`state = ${DELAYED} AND turn <= ${now} AND lane IS NOT NULL AND lane_order IS NULL`;
+  },
+  *enter(queue) {
+    const { jobs } = names;
+    const at = now();
+    const isDue = sql`state = ${DELAYED} AND turn <= ${at} AND lane IS NOT NULL AND lane_order IS NULL`;
     const due = yield* rowsOf(
-      sql`SELECT id, lane, lane_limit FROM ${jobs} FORCE INDEX (${this.#names.turns}) WHERE queue = ${queue} AND ${isDue}
+      sql`SELECT id, lane, lane_limit FROM ${jobs} FORCE INDEX (${names.turns}) WHERE queue = ${queue} AND ${isDue}
         ORDER BY turn, id LIMIT ${MOST_JOBS}`,
     );
     if (due.length === 0) return 0;
@@ -164,20 +145,20 @@ export class MysqlLanes implements LaneStatements {
         lane_order = @onqueue_order + CASE id ${orders.reduce((some, one) => sql`${some} ${one}`)} END
       WHERE id IN (${ids}) AND ${isDue}`;
     yield* packet([
-      sql`SET @onqueue_now = ${now}`,
-      findTail(this.#names, queue, raw('INTO @onqueue_first')),
-      ...around(this.#names, [hold], come, { keepPlaces: true }),
+      sql`SET @onqueue_now = ${at}`,
+      findTail(names, queue, raw('INTO @onqueue_first')),
+      ...around(names, [hold], come, { keepPlaces: true }),
     ]);
     return due.length;
-  }
+  },
+});
 
-  /** How many may be in, as the first that is held says. */
-  *#known(queue: string, lanes: readonly string[]): Work<ReadonlyMap<string, number>> {
-    const firsts = lanes.map(
-      (lane) =>
-        sql`(SELECT lane, lane_limit ${ofLane(this.#names, queue, lane)} AND lane_order > 0 ORDER BY lane_order LIMIT 1)`,
-    );
-    const rows = yield* rowsOf(firsts.reduce((some, first) => sql`${some} UNION ALL ${first}`));
-    return new Map(rows.map(([lane, running]) => [String(lane), Number(running)]));
-  }
+/** How many may be in, as the first that is held says. */
+function* firstLimits(names: MysqlNames, queue: string, lanes: readonly string[]): Work<ReadonlyMap<string, number>> {
+  const firsts = lanes.map(
+    (lane) =>
+      sql`(SELECT lane, lane_limit ${ofLane(names, queue, lane)} AND lane_order > 0 ORDER BY lane_order LIMIT 1)`,
+  );
+  const rows = yield* rowsOf(firsts.reduce((some, first) => sql`${some} UNION ALL ${first}`));
+  return new Map(rows.map(([lane, running]) => [String(lane), Number(running)]));
 }

@@ -10,7 +10,7 @@ import { identifiers, literal, quoted, DUE, now, storable, textAndBytes } from '
 import { transactionSession } from './client';
 import { postgresErrors } from './errors';
 import { PostgresJobs } from './jobs';
-import { PostgresLanes } from './lanes';
+import { postgresLanes } from './lanes';
 
 /** So many characters are at least as many bytes. */
 const END = `right(payload, ${TIED_END})`;
@@ -86,7 +86,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     }),
     failed: failedColumns(current),
     jobs: new PostgresJobs(ids, offset, (queue) => insertNew(tables.queues, { name: queue })),
-    lanes: new PostgresLanes(ids, current),
+    lanes: postgresLanes(ids, current),
     recordsCalls: true,
     trouble: (error) => postgresErrors.trouble(error),
     sessionOf: transactionSession,

@@ -6,7 +6,7 @@
  */
 import { MOST_JOBS } from '../../../base/collections';
 import { DELAYED, HELD_AT, lanesOf, MAY_BE_IN, type LaneMove, type LaneStatements } from '../dialect';
-import { raw, run, sql, valueOf, type Row, type Sql, type Work } from '../statement';
+import { raw, run, sql, valueOf, type Sql } from '../statement';
 import { PLANS } from './functions';
 import { DUE, literal, type Identifiers } from './names';
 
@@ -123,31 +123,18 @@ export function movesOf(left: readonly LaneMove[], come: readonly LaneMove[]): s
   return JSON.stringify(moves);
 }
 
-export class PostgresLanes implements LaneStatements {
-  readonly #names: Identifiers;
-  readonly #now: () => Sql;
-
-  constructor(names: Identifiers, now: () => Sql) {
-    this.#names = names;
-    this.#now = now;
-  }
-
-  *lock(queue: string, lane: string): Work<unknown> {
-    const key = keyOf(this.#names, '?::text', '?::text');
-    return yield* run({ text: `SELECT pg_advisory_xact_lock(${key})`, values: [lane, queue] });
-  }
-
-  *letIn(queue: string, lanes: readonly string[]): Work<number> {
+export const postgresLanes = (names: Identifiers, now: () => Sql): LaneStatements => ({
+  lock: (queue, lane) =>
+    run({ text: `SELECT pg_advisory_xact_lock(${keyOf(names, '?::text', '?::text')})`, values: [lane, queue] }),
+  *letIn(queue, lanes) {
     const moves = JSON.stringify(lanes.map((lane) => ({ queue, lane })));
-    const { letIn } = this.#names;
     const came = yield* valueOf(
-      sql`SELECT cardinality(${raw(letIn)}(${moves}::text::json, NULL::bigint, ${this.#now()}))`,
+      sql`SELECT cardinality(${raw(names.letIn)}(${moves}::text::json, NULL::bigint, ${now()}))`,
     );
     return Number(came);
-  }
-
+  },
   // oxlint-disable-next-line require-yield -- the sequence knows the order
-  *held(): Work<Row> {
-    return { ...HELD_COLUMNS, lane_order: raw(`nextval(${literal(this.#names.places)})`) };
-  }
-}
+  *held() {
+    return { ...HELD_COLUMNS, lane_order: raw(`nextval(${literal(names.places)})`) };
+  },
+});
