@@ -55,7 +55,7 @@ import { JobCounters } from '../operations/figures/job-counters';
 import type { PendingSchedule } from '../schedule/schedule';
 import { Schedules } from '../schedule/schedules';
 import { QueueMonitors } from '../operations/figures/queue-sampler';
-import { Shutdown, type Closable } from './shutdown';
+import { disconnect, settle, type Closable } from './shutdown';
 
 /** The parts of a manager. */
 export interface QueueEnvironment {
@@ -350,12 +350,11 @@ export class QueueManager implements Application {
   }
 
   async #close(): Promise<void> {
-    const shutdown = new Shutdown(this, this.#closables);
-    await shutdown.settle();
+    await settle(this, this.#closables);
     this.#closed = true;
     const last = this.#configuration.loaded?.configuration.close;
     // The application that it ends may call `close()` in its own shutdown.
-    await shutdown.disconnect(last && (() => callFrom(this, last)));
+    await disconnect(this, last && (() => callFrom(this, last)));
   }
 
   /** Another process has already logged the store that nobody chose. */

@@ -17,58 +17,48 @@ const STOPPING_DEADLINE: Seconds = 60;
 const CLOSING_DEADLINE: Seconds = 5;
 const LAST_DEADLINE: Seconds = 10;
 
-export class Shutdown {
-  readonly #application: Application;
-  readonly #closables: Iterable<Closable>;
+/**
+ * Sends what was dispatched and not awaited, then stops the workers. Until it resolves, jobs may use the connections.
+ */
+export async function settle(application: Application, closables: Iterable<Closable>): Promise<void> {
+  const send = (): Promise<void> => {
+    const during = 'sending what was dispatched and not awaited';
+    return within(application, SENDING_DEADLINE, during, () => application.outbox.flush());
+  };
+  await send();
+  const stops = Array.from(closables, (closable) => {
+    const seconds = closable.closeDeadline ?? STOPPING_DEADLINE;
+    return within(application, seconds, 'stopping a worker', async () => closable.close());
+  });
+  await Promise.all(stops);
+  // Sends what the last jobs dispatched.
+  await send();
+}
 
-  constructor(application: Application, closables: Iterable<Closable>) {
-    this.#application = application;
-    this.#closables = closables;
-  }
+/** @param last ends what the configuration itself has opened */
+export async function disconnect(application: Application, last?: () => unknown): Promise<void> {
+  const ends = Array.from(application.drivers, (driver) => {
+    const during = `closing the connection '${driver.name}'`;
+    return within(application, CLOSING_DEADLINE, during, async () => driver.close());
+  });
+  await Promise.all(ends);
+  if (last === undefined) return;
+  await within(application, LAST_DEADLINE, 'close() of the configuration', async () => void (await last()));
+}
 
-  /** Sends what was dispatched and not awaited, then stops the workers. Until it resolves, jobs may use the connections. */
-  async settle(): Promise<void> {
-    await this.#send();
-    await Promise.all(Array.from(this.#closables, (closable) => this.#stop(closable)));
-    // Sends what the last jobs dispatched.
-    await this.#send();
-  }
-
-  /** @param last ends what the configuration itself has opened */
-  async disconnect(last?: () => unknown): Promise<void> {
-    await Promise.all(
-      Array.from(this.#application.drivers, (driver) =>
-        this.#within(CLOSING_DEADLINE, `closing the connection '${driver.name}'`, async () => driver.close()),
-      ),
-    );
-    if (last !== undefined)
-      await this.#within(LAST_DEADLINE, 'close() of the configuration', async () => void (await last()));
-  }
-
-  #send(): Promise<void> {
-    const { outbox } = this.#application;
-    return this.#within(SENDING_DEADLINE, 'sending what was dispatched and not awaited', () => outbox.flush());
-  }
-
-  #stop(closable: Closable): Promise<void> {
-    return this.#within(closable.closeDeadline ?? STOPPING_DEADLINE, 'stopping a worker', async () => closable.close());
-  }
-
-  async #within(seconds: Seconds, during: string, step: () => Promise<void>): Promise<void> {
-    const application = this.#application;
-    const { clock, logger } = application;
-    await new Promise<void>((resolve) => {
-      const leaveBehind = (): void => {
-        logger.warn({ seconds }, `Queue.close(): ${during} took longer than ${seconds} s; going on without it.`);
+function within(application: Application, seconds: Seconds, during: string, step: () => Promise<void>): Promise<void> {
+  const { clock, logger } = application;
+  return new Promise((resolve) => {
+    const leaveBehind = (): void => {
+      logger.warn({ seconds }, `Queue.close(): ${during} took longer than ${seconds} s; going on without it.`);
+      resolve();
+    };
+    const timer = clock.after(seconds * 1000, leaveBehind, true);
+    step()
+      .catch((error: unknown) => application.report(error, { during }))
+      .finally(() => {
+        timer.cancel();
         resolve();
-      };
-      const timer = clock.after(seconds * 1000, leaveBehind, true);
-      step()
-        .catch((error: unknown) => application.report(error, { during }))
-        .finally(() => {
-          timer.cancel();
-          resolve();
-        });
-    });
-  }
+      });
+  });
 }

@@ -9,58 +9,47 @@ const QUIET: Milliseconds = 200;
 /** Jobs may write any other file. */
 const SOURCE = /\.[cm]?[jt]sx?$|^\.env/;
 
-export class WatchedFolder {
-  readonly #watchers = new Map<string, FSWatcher>();
-  readonly #clock: Clock;
-  readonly #changed: (file: string) => void;
-  #timer: Timer | undefined;
-
-  /**
-   * Watches each folder by itself, because Node.js can leave out none below a recursive one, and `node_modules` has thousands.
-   *
-   * @throws what the system throws, such as ENOSPC, if it watches too many folders already
-   */
-  constructor(folder: string, clock: Clock, changed: (file: string) => void) {
-    this.#clock = clock;
-    this.#changed = changed;
-    this.#add(folder);
-  }
-
-  close(): void {
-    this.#timer?.cancel();
-    for (const watcher of this.#watchers.values()) watcher.close();
-  }
-
-  #add(folder: string): void {
-    if (this.#watchers.has(folder)) return;
-    const watcher = watch(folder, (_event, name) => {
-      if (name !== null) this.#heard(join(folder, name), name);
-    });
-    this.#watchers.set(folder, watcher);
-    // The folder is gone.
-    watcher.on('error', () => this.#remove(folder));
-    for (const entry of readdirSync(folder, { withFileTypes: true }))
-      if (entry.isDirectory() && isWatched(entry.name)) this.#add(join(folder, entry.name));
-  }
-
-  #remove(folder: string): void {
-    this.#watchers.get(folder)?.close();
-    this.#watchers.delete(folder);
-  }
-
-  #heard(path: string, name: string): void {
+/**
+ * Watches each folder by itself, because Node.js can leave out none below a recursive one, and `node_modules` has thousands.
+ *
+ * Returns the function that ends this. @throws what the system throws, such as ENOSPC, if it watches too many folders already
+ */
+export function watchFolder(root: string, clock: Clock, changed: (file: string) => void): () => void {
+  const watchers = new Map<string, FSWatcher>();
+  let timer: Timer | undefined;
+  const remove = (folder: string): void => {
+    watchers.get(folder)?.close();
+    watchers.delete(folder);
+  };
+  const heard = (path: string, name: string): void => {
     if (SOURCE.test(name)) {
-      this.#timer?.cancel();
-      this.#timer = this.#clock.after(QUIET, () => this.#changed(path));
+      timer?.cancel();
+      timer = clock.after(QUIET, () => changed(path));
     } else if (isWatched(name)) {
       try {
-        if (statSync(path).isDirectory()) this.#add(path);
+        if (statSync(path).isDirectory()) add(path);
       } catch {
         // It is gone, perhaps since a moment ago; thrown here, this would end the worker.
-        this.#remove(path);
+        remove(path);
       }
     }
-  }
+  };
+  const add = (folder: string): void => {
+    if (watchers.has(folder)) return;
+    const watcher = watch(folder, (_event, name) => {
+      if (name !== null) heard(join(folder, name), name);
+    });
+    watchers.set(folder, watcher);
+    // The folder is gone.
+    watcher.on('error', () => remove(folder));
+    for (const entry of readdirSync(folder, { withFileTypes: true }))
+      if (entry.isDirectory() && isWatched(entry.name)) add(join(folder, entry.name));
+  };
+  add(root);
+  return () => {
+    timer?.cancel();
+    for (const watcher of watchers.values()) watcher.close();
+  };
 }
 
 function isWatched(folder: string): boolean {

@@ -12,7 +12,7 @@ import { serveHealth } from '../http-server';
 import { CONNECTION_WORD } from '../named-queues';
 import type { Session } from '../session';
 import { STOP_REASONS, stopAtSignals, type StopSignal } from '../stop-signals';
-import { WatchedFolder } from '../watched-folder';
+import { watchFolder } from '../watched-folder';
 
 export const work = defineCommand({
   name: 'work',
@@ -126,7 +126,7 @@ async function supervise(session: Session, connection: string | undefined, flags
     logger.info({ file }, `${relative(surroundings.folder, file)} has changed: the code is loaded again.`);
     supervisor.replace();
   };
-  const watched = watch ? new WatchedFolder(projectFolder(surroundings.folder), clock, changed) : undefined;
+  const endWatch = watch ? watchFolder(projectFolder(surroundings.folder), clock, changed) : undefined;
   try {
     const code = await supervisor.run();
     // A second signal has already set the code.
@@ -134,7 +134,7 @@ async function supervise(session: Session, connection: string | undefined, flags
     if (supervisor.isStopping) logger.info({ code: session.exitCode }, `The worker stopped: ${reason}.`);
   } finally {
     stopListening();
-    watched?.close();
+    endWatch?.();
     server?.close();
   }
 }
