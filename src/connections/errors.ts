@@ -92,10 +92,11 @@ export class CapabilityError extends errorClass(
   (connection: string, driver: string, capability: Capability, job?: string) => {
     const drivers = driversWith(capability).filter((able) => able !== driver);
     const kept = KEPT[capability];
+    const needed = job === undefined ? '' : `, which ${job} needs`;
     return {
       message: kept
         ? `The connection '${connection}' (${driver}) keeps no ${kept}; put ${job ?? 'this one'} on a connection of a driver that does: ${drivers.join(', ')}.`
-        : `Connection '${connection}' cannot ${CAPABILITY_MEANING[capability]}: the driver '${driver}' lacks the capability ` +
+        : `Connection '${connection}' cannot ${CAPABILITY_MEANING[capability]}${needed}: the driver '${driver}' lacks the capability ` +
           `'${capability}'. Drivers that have it: ${drivers.join(', ')}.`,
       facts: { connection, driver, capability, drivers, ...(job !== undefined && { job }) },
     };

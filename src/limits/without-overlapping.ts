@@ -65,7 +65,7 @@ export function withoutOverlapping(key: string | number, options: OverlapOptions
 /** @throws E_NO_RECORDS, CapabilityError */
 function locksFor(job: LimitedJob): LockStore {
   const keeper = keeperOf(job);
-  if (keeper.locks === undefined) throw new CapabilityError(keeper.name, keeper.driver, 'locks');
+  if (keeper.locks === undefined) throw new CapabilityError(keeper.name, keeper.driver, 'locks', job.name);
   return keeper.locks;
 }
 

@@ -138,6 +138,16 @@ describe('withoutOverlapping', () => {
     expect(reported).toEqual([away, away]);
   });
 
+  it('names the job if its connection keeps no locks, and does not run it', async () => {
+    jest.replaceProperty(application.manager.driver('memory'), 'locks', undefined);
+    await expect(waitOf()).rejects.toMatchObject({
+      code: 'E_CAPABILITY',
+      message: expect.stringContaining("Connection 'memory' cannot hold locks, which Pay needs: the driver 'memory'"),
+      facts: expect.objectContaining({ connection: 'memory', capability: 'locks', job: 'Pay' }),
+    });
+    expect(calls).toEqual([]);
+  });
+
   it.each<[string, () => unknown, string]>([
     ['no key', () => withoutOverlapping(undefined as never), 'undefined is not valid. Its key is a number'],
     ['an object as its key', () => withoutOverlapping({} as never), '{} is not valid. Its key is a number'],
