@@ -229,5 +229,5 @@ function laneRow({ lane, inside, held, running, paused }: LaneState, place: Plac
 
 function limitForm(lane: string, running: number, place: Place, { viewer, here }: PageContext): Html | undefined {
   if (viewer.role !== 'operator') return undefined;
-  return html`<form method="post" action="limit-lane" class="action">${hiddenFields({ ...place, lane, back: here })}<input type="number" name="running" value="${String(running)}" min="1" max="999999999" required aria-label="Limit of ${lane}" /><button>Set limit<span class="unseen"> of ${lane}</span></button></form>`;
+  return html`<form method="post" action="limit-lane" class="action">${hiddenFields({ ...place, lane, back: here })}<input type="number" name="running" value="${String(running)}" min="1" max="999999999" required aria-label="Limit of ${lane}" /> <button>Set limit<span class="unseen"> of ${lane}</span></button></form>`;
 }
