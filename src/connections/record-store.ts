@@ -4,10 +4,13 @@
  */
 import type { Seconds } from '../base/clock';
 
+/** In characters, of the id of a record. */
+export const LONGEST_ID = 255;
+
 export interface StoreRecord {
   /** What the record is about: up to 20 lower-case letters. */
   readonly kind: string;
-  /** Its id among records of its kind: up to 255 characters. */
+  /** Its id among records of its kind: up to `LONGEST_ID` characters. */
   readonly id: string;
   readonly value: string;
 }

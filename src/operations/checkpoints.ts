@@ -6,7 +6,7 @@
  */
 import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
 import type { Application } from '../connections/application';
-import type { RecordStore } from '../connections/record-store';
+import { LONGEST_ID, type RecordStore } from '../connections/record-store';
 import { checkpointTooLarge, duplicateStep, invalidStep } from '../job/errors';
 import { stepName, type JobContext } from '../job/job-context';
 import type { JobRegistry } from '../job/registry';
@@ -15,7 +15,6 @@ import { decodeValue } from '../payload/envelope';
 import { fieldsIn, isRecord } from '../payload/values';
 import type { Seals } from '../payload/vault';
 import { hash } from 'node:crypto';
-import { LONGEST_ID } from './history/attempt';
 
 const KIND = 'checkpoint';
 const KEPT: Seconds = 7 * 24 * 60 * 60;

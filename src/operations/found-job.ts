@@ -2,7 +2,7 @@
 import { failedStoreOf, type Application } from '../connections/application';
 import type { Connection, PlacedJob, WaitingState } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
-import type { RecordStore } from '../connections/record-store';
+import { LONGEST_ID, type RecordStore } from '../connections/record-store';
 import { sleep, type Milliseconds } from '../base/clock';
 import type { ChainedJob, Progress } from '../job/job-context';
 import {
@@ -10,7 +10,6 @@ import {
   COMPLETED,
   completedKept,
   HISTORY,
-  LONGEST_ID,
   PROGRESS,
   readHistory,
   type Attempt,

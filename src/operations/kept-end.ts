@@ -13,7 +13,7 @@ import { fieldsIn, isRecord } from '../payload/values';
 import { isSealed, type Vault } from '../payload/vault';
 import { redact } from '../base/redact';
 import type { Connection } from '../connections/contract';
-import { LONGEST_ID } from './history/attempt';
+import { LONGEST_ID } from '../connections/record-store';
 import { maskedJson } from './listed-job';
 
 export const RESULTS = 'results';

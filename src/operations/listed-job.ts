@@ -13,7 +13,7 @@ import { dataOf, envelopeIn, middlewareIn, type Envelope } from '../payload/enve
 import { maskSensitive } from '../payload/secrets';
 import { readTies } from '../payload/ties';
 import { momentOfId } from '../payload/uuid';
-import type { RecordStore } from '../connections/record-store';
+import { LONGEST_ID, type RecordStore } from '../connections/record-store';
 import { fieldsIn, isRecord } from '../payload/values';
 import type { Vault } from '../payload/vault';
 
@@ -266,7 +266,6 @@ const KIND = 'suspects';
 /** It may have to wait behind many others once its pause is over. */
 const KEPT: Seconds = 24 * 60 * 60;
 const MOST = 10_000;
-const LONGEST_ID = 255;
 
 export async function keepSuspicion(records: RecordStore, id: string, suspicion: Suspicion): Promise<void> {
   if (id.length <= LONGEST_ID) await records.put([{ kind: KIND, id, value: JSON.stringify(suspicion) }], KEPT, MOST);

@@ -11,7 +11,7 @@ import type { JobContext, Progress } from '../../job/job-context';
 import { fieldsIn, isRecord } from '../../payload/values';
 import { uuidv7 } from '../../payload/uuid';
 import { invalidEventFilter } from '../errors';
-import { LONGEST_ID } from '../history/attempt';
+import { LONGEST_ID } from '../../connections/record-store';
 
 interface Told {
   readonly id: string;

@@ -7,6 +7,7 @@ import { hash } from 'node:crypto';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { Connection, Counts } from '../../connections/contract';
 import { isStoreAway } from '../../connections/errors';
+import { LONGEST_ID } from '../../connections/record-store';
 import type { BusyEvent } from '../../job/hooks';
 import { uuidv7, READY_AT, readyAtOf } from '../../payload/uuid';
 import { MINUTES, spanAt, WHOLE_QUEUE, type JobCounts } from './job-counters';
@@ -207,7 +208,6 @@ const WEEK: Milliseconds = 7 * 24 * 3_600_000;
 /** How long a note is kept: longer than a week, because nobody may look for a while. */
 const NOTED: Seconds = 30 * 24 * 3600;
 const KIND = 'idle';
-const LONGEST_ID = 255;
 /** Queues in one look; the next one goes on behind them. */
 const MOST_LOOKED_AT = 1000;
 

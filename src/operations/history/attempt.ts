@@ -4,7 +4,7 @@ import { countersIn, fenceOf, noCounters, type Counters } from '../../payload/co
 import { fieldsIn, isRecord } from '../../payload/values';
 import type { Application } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
-import type { RecordStore } from '../../connections/record-store';
+import { LONGEST_ID, type RecordStore } from '../../connections/record-store';
 import type { Duration } from '../../job/duration';
 import type { ChainedJob } from '../../job/job-context';
 import { shownJob } from '../listed-job';
@@ -106,9 +106,6 @@ export async function forgetCompleted(application: Application, connection: Conn
   if (records === undefined || id === '' || id.length > LONGEST_ID) return;
   await records.put([{ kind: COMPLETED, id, value: '' }], 0).catch(() => undefined);
 }
-
-/** Longest id of a record, in characters. */
-export const LONGEST_ID = 255;
 
 /** A job that was cancelled while it waited. */
 interface CancelledJob {

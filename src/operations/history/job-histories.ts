@@ -14,7 +14,7 @@ import type {
 } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
 import { within } from '../../connections/kit/caller';
-import type { RecordStore, StoreRecord } from '../../connections/record-store';
+import { LONGEST_ID, type RecordStore, type StoreRecord } from '../../connections/record-store';
 import { durationSeconds } from '../../job/duration';
 import type { JobContext, Progress } from '../../job/job-context';
 import { fenceAtRetry, type Counters } from '../../payload/counters';
@@ -26,7 +26,6 @@ import {
   MOST_KEPT,
   historyText,
   lastErrorIn,
-  LONGEST_ID,
   PROGRESS,
   readHistory,
   withRun,
