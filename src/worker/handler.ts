@@ -19,8 +19,8 @@ import { isPlainFunction, type Middleware, type MiddlewareFunction } from '../jo
 import { loadEntities } from './entities';
 
 /**
- * Runs `handle()` of a decoded job. Gives the error that it threw or that kept it from being called, once the injected services
- * are disposed; at once if nothing in it is async.
+ * Runs `handle()` of a decoded job. Calls `cameBack` with the error that it threw or that kept it from being called, once the
+ * injected services are disposed. True if it has called it already, because nothing in it is async.
  *
  * @param caller who waits for the handler; undefined: whoever waits for the code that runs now
  * @param opened the scope of the run, where it had to be waited for
@@ -29,66 +29,64 @@ export function callHandle(
   application: Application,
   job: RunningJob,
   caller: object | undefined,
+  cameBack: (thrown?: Error) => void,
   opened?: Scope,
-): Error | undefined | Promise<Error | undefined> {
+): boolean {
   const scope = opened ?? openRun(application, job, job.instance!, RUN);
-  if (scope instanceof Promise) return calledIn(scope, application, job, caller);
+  if (scope instanceof Promise) {
+    void calledIn(scope, application, job, caller, cameBack);
+    return false;
+  }
   const call = (): unknown =>
     job.held === undefined
       ? callWithin(application, job, scope)
       : load(application, job, scope).then(() => callWithin(application, job, scope));
+  const end = (thrown?: Error): boolean => {
+    const disposal = scope.dispose();
+    if (disposal === undefined) cameBack(thrown);
+    else void disposed(application, job, disposal).then(() => cameBack(thrown));
+    return disposal === undefined;
+  };
   let thrown: Error | undefined;
   try {
     const isObserved = application.observers.size > 0;
     const result = runInScope(scope, isObserved ? () => callObserved(application, job, call) : call, caller);
     // A proxy may throw as soon as we ask.
-    if (isThenable(result)) return returned(application, job, scope, result);
+    if (isThenable(result)) {
+      const returned = (value: unknown): boolean => {
+        job.value = value;
+        return end();
+      };
+      void Promise.resolve(result).then(returned, (error: unknown) => end(toError(error)));
+      return false;
+    }
     job.value = result;
   } catch (error) {
     thrown = toError(error);
   }
-  const disposal = scope.dispose();
-  return disposal === undefined ? thrown : disposed(application, job, disposal).then(() => thrown);
+  return end(thrown);
 }
 
 /** What one call of these has injected. */
 const RUN = ['handle', 'middleware'];
 const END = ['failed'];
 
-/** Never rejects. */
 async function calledIn(
   opening: Promise<Scope>,
   application: Application,
   job: RunningJob,
   caller: object | undefined,
-): Promise<Error | undefined> {
+  cameBack: (thrown?: Error) => void,
+): Promise<void> {
   try {
     const scope = await opening;
-    if (job.abortReason === undefined) return await callHandle(application, job, caller, scope);
+    if (job.abortReason === undefined) return void callHandle(application, job, caller, cameBack, scope);
     // It timed out or was cancelled meanwhile.
     await disposed(application, job, Promise.resolve(scope.dispose()));
-    return job.abortReason;
+    cameBack(job.abortReason);
   } catch (error) {
-    return toError(error);
+    cameBack(toError(error));
   }
-}
-
-/** Never rejects. */
-async function returned(
-  application: Application,
-  job: RunningJob,
-  scope: Scope,
-  result: PromiseLike<unknown>,
-): Promise<Error | undefined> {
-  let thrown: Error | undefined;
-  try {
-    job.value = await result;
-  } catch (error) {
-    thrown = toError(error);
-  }
-  const disposal = scope.dispose();
-  if (disposal !== undefined) await disposed(application, job, disposal);
-  return thrown;
 }
 
 /** Tells a job that it has failed for good, on an instance that no run has touched. @throws what `failed()` throws */

@@ -279,9 +279,7 @@ export class Executor {
     job.handler = 'running';
     this.#settings.starting?.();
     logStart(logger, job);
-    // Whoever dispatched a job to `sync` waits for it.
-    const returned = callHandle(this.#application, job, this.#settings.single === true ? undefined : job);
-    const cameBack = (given: Error | undefined): void => {
+    const cameBack = (given?: Error): void => {
       job.handler = 'came-back';
       // Before anybody else sees it.
       const thrown = given === undefined ? undefined : toError(job.masked(given));
@@ -295,11 +293,9 @@ export class Executor {
       if (thrown !== undefined && thrown !== job.abortReason) this.#reportIgnored(job, thrown);
       job.onLateReturn?.();
     };
-    if (!(returned instanceof Promise)) {
-      cameBack(returned);
-      return undefined;
-    }
-    void returned.then(cameBack);
+    // Whoever dispatched a job to `sync` waits for it.
+    const caller = this.#settings.single === true ? undefined : job;
+    if (callHandle(this.#application, job, caller, cameBack)) return undefined;
     return new Promise((resolve) => {
       goOn = resolve;
       if (isGivenUp) resolve();

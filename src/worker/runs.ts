@@ -98,7 +98,7 @@ export class Runs {
     let last: RunningJob[] | undefined;
     for (const job of jobs) {
       if (job.reservation.counters.crashes > 0 && executor.isLastChance(job)) (last ??= []).push(job);
-      else void this.#run(job);
+      else this.#run(job);
     }
     if (last === undefined && this.#suspect === undefined) return false;
     const suspect = (this.#suspect ??= this.#newSuspect());
@@ -185,13 +185,16 @@ export class Runs {
     return endsProcess ? 'stuck' : undefined;
   }
 
-  async #run(job: RunningJob): Promise<void> {
-    const { application, options } = this.#settings;
-    const { executor, stopping, emptiness, bell } = this.#parts;
+  #run(job: RunningJob): void {
     this.started += 1;
     this.busy += 1;
     this.open.add(job);
-    const outcome = await executor.run(job);
+    void this.#parts.executor.run(job).then((outcome) => this.#ended(job, outcome));
+  }
+
+  #ended(job: RunningJob, outcome: Outcome): void {
+    const { application, options } = this.#settings;
+    const { stopping, emptiness, bell } = this.#parts;
     this.open.delete(job);
     this.#suspect?.ended(job);
     this.ended.push(new Finished(job, outcome));
@@ -227,7 +230,7 @@ export class Runs {
 
   #newSuspect(): Suspect {
     return new Suspect(this.#settings, {
-      start: (job) => void this.#run(job),
+      start: (job) => this.#run(job),
       end: (job, outcome) => this.giveBack(job, outcome),
       ring: this.#parts.bell.wake,
     });
