@@ -160,28 +160,23 @@ export class RedisCaller extends StoreCaller<Asked> {
     }
   }
 
-  /** @throws QueueUnavailableError, `foreignKey`, `redisRefused` */
-  async script(
-    name: ScriptName,
-    keys: readonly string[],
-    args: Arguments,
-    patience: Patience,
-  ): Promise<readonly unknown[]> {
+  /** Rejects with QueueUnavailableError, `foreignKey`, `redisRefused`. */
+  script(name: ScriptName, keys: readonly string[], args: Arguments, patience: Patience): Promise<readonly unknown[]> {
     const { sha, source, answers } = script(name);
     const operation = `script ${name}`;
     const named = [sha, keys.length, ...keys, this.settings.offset?.() ?? 0, ...args];
-    const byName: Form = ['evalsha', named];
-    const inFull: InFull = () => ['eval', named.with(0, source)];
-    let reply: [Buffer, ...unknown[]];
-    try {
-      reply = (await this.#carryOut(operation, patience, byName, inFull)) as typeof reply;
-    } catch (error) {
+    const checked = (reply: unknown): readonly unknown[] => {
+      const answer = reply as readonly unknown[];
+      const word = String(answer[0]);
+      // `stale` is such a word: another call under our name wrote the record, and its answer must not be taken for ours.
+      if (!answers.includes(word)) throw this.#replyError(operation, patience.consequence, new Error(word));
+      return answer;
+    };
+    const refused = async (error: unknown): Promise<never> => {
       throw name === 'permitted' ? error : await explained(this, keys, error);
-    }
-    const word = String(reply[0]);
-    // `stale` is such a word: another call under our name wrote the record, and its answer must not be taken for ours.
-    if (!answers.includes(word)) throw this.#replyError(operation, patience.consequence, new Error(word));
-    return reply;
+    };
+    const inFull: InFull = () => ['eval', named.with(0, source)];
+    return this.#carryOut(operation, patience, ['evalsha', named], inFull).then(checked, refused);
   }
 
   /** What is sent is written when the function that it returns is called. */
