@@ -250,8 +250,8 @@ function maskedText(text: string): string {
 }
 
 /**
- * The record of a job that waits to run alone, because its next crash would be its last. It is why a job's state says so, and how
- * the next worker knows how often others have waited in vain.
+ * The record of a job whose next crash would be its last: it waits to run alone, or was started. It is why a job's state says so,
+ * how the next worker knows how often others have waited in vain, and whether a crash came of its run.
  */
 export interface Suspicion {
   /** Crashes of the job when it was written: after another one, it starts over. */
@@ -260,6 +260,8 @@ export interface Suspicion {
   readonly fence: number;
   /** How often the job went back because its neighbours did not end in time. */
   readonly times: number;
+  /** Whether the worker was about to start it. */
+  readonly isStarted: boolean;
 }
 
 const KIND = 'suspects';
@@ -271,10 +273,6 @@ export async function keepSuspicion(records: RecordStore, id: string, suspicion:
   if (id.length <= LONGEST_ID) await records.put([{ kind: KIND, id, value: JSON.stringify(suspicion) }], KEPT, MOST);
 }
 
-export async function forgetSuspicion(records: RecordStore, id: string): Promise<void> {
-  if (id.length <= LONGEST_ID) await records.put([{ kind: KIND, id, value: '' }], 0);
-}
-
 /** Undefined if none is kept, or it is about an earlier crash. */
 export async function suspicionOf(
   records: RecordStore,
@@ -282,15 +280,17 @@ export async function suspicionOf(
   counters: Counters,
 ): Promise<Suspicion | undefined> {
   if (id.length > LONGEST_ID) return undefined;
-  const { crashes, fence, times } = fieldsIn(await records.get(KIND, id)) ?? {};
+  const { crashes, fence, times, isStarted } = fieldsIn(await records.get(KIND, id)) ?? {};
   if (crashes !== counters.crashes || typeof fence !== 'number' || typeof times !== 'number') return undefined;
-  return { crashes, fence, times };
+  return { crashes, fence, times, isStarted: isStarted === true };
 }
 
-/** Whether the job only waited to run alone in the reservation before this one, which its last crash ended. */
-export async function crashedWaiting(records: RecordStore, id: string, counters: Counters): Promise<boolean> {
-  const before = await suspicionOf(records, id, { ...counters, crashes: counters.crashes - 1 });
-  return before?.fence === fenceOf(counters) - 1;
+/** Whether the last crash of a job, which was on its last chance by then, counts: it was started, or that was found out before. */
+export async function lastCrashCounts(records: RecordStore, id: string, counters: Counters): Promise<boolean> {
+  // Nothing is kept of it.
+  if (id.length > LONGEST_ID) return true;
+  const { crashes, isStarted } = fieldsIn(await records.get(KIND, id)) ?? {};
+  return crashes === counters.crashes || (isStarted === true && crashes === counters.crashes - 1);
 }
 
 /** Whether the job waits for that, in a worker or its queue. Looks up nothing for jobs that never crashed. */
@@ -303,5 +303,5 @@ export async function waitsToRunAlone(
   if (records === undefined || id === undefined || counters === undefined || counters.crashes === 0) return false;
   // The list is worth more than this mark.
   const suspicion = await suspicionOf(records, id, counters).catch(() => undefined);
-  return suspicion?.fence === fenceOf(counters);
+  return suspicion?.isStarted === false && suspicion.fence === fenceOf(counters);
 }

@@ -101,7 +101,7 @@ export function logRecovered(logger: Logger, job: RunningJob, silence: Seconds):
 export function logCrashExcused(logger: Logger, job: RunningJob): void {
   logger.warn(
     factsOf(job),
-    `${job.name} ${job.id} was only waiting to run alone when its worker died or froze. That crash does not count, and the job waits again.`,
+    `${job.name} ${job.id} was to run alone, and had not started when its worker died or froze. That crash does not count, and the job is taken again.`,
   );
 }
 

@@ -42,7 +42,7 @@ import {
 } from './outcome';
 import { logApart, logCrashExcused, logRecovered, logStart } from './job-log';
 import type { Outcome, RunningJob } from './running-job';
-import { crashedWaiting } from '../operations/listed-job';
+import { lastCrashCounts } from '../operations/listed-job';
 import type { RecordStore } from '../connections/record-store';
 import { UnknownJobs } from './unknown-jobs';
 
@@ -181,7 +181,7 @@ export class Executor {
       isPoisonForAll(counters, this.#application.registry)
     ) {
       job.glimpse = glimpseOf(job.reservation.payload);
-      return isCancelled(job) ? cancelled(job) : this.#poison(job, poisonJob(job.name, job.id, counters.crashes));
+      return isCancelled(job) ? cancelled(job) : this.#poison(job);
     }
     const envelope = this.#read(job);
     if (isCancelled(job)) return cancelled(job);
@@ -192,22 +192,24 @@ export class Executor {
     const options = (job.options = this.#optionsOf(job));
     const now = storeNow(job, this.#application);
     const refusal = refusalOf(job, counters, options, now);
-    if (poisonJob.is(refusal)) return this.#poison(job, refusal);
     if (refusal === undefined || !hasLastError(refusal, counters)) return refusal && failed(job, refusal);
     return JobHistories.lastErrorOf(this.#application.driver(job.connectionName), job, counters).then((last) =>
       failed(job, refusalOf(job, counters, options, now, last)!),
     );
   }
 
-  // A worker may die while it holds the job to run alone later: that crash says nothing about the job.
-  #poison(job: RunningJob, error: Error): Outcome | Promise<Outcome> {
+  // A worker may die before it starts a job on its last chance: that crash says nothing about the job.
+  #poison(job: RunningJob): Outcome | Promise<Outcome> {
     const { records } = this.#settings;
-    if (records === undefined) return failed(job, error);
-    return crashedWaiting(records, job.id, job.reservation.counters).then((isExcused) => {
-      if (!isExcused) return failed(job, error);
-      logCrashExcused(this.#application.logger, job);
-      return crashExcused(job);
-    });
+    const { counters } = job.reservation;
+    const poison = failed(job, poisonJob(job.name, job.id, counters.crashes));
+    return records === undefined
+      ? poison
+      : lastCrashCounts(records, job.id, counters).then((counts) => {
+          if (counts) return poison;
+          logCrashExcused(this.#application.logger, job);
+          return crashExcused(job);
+        });
   }
 
   #read(job: RunningJob): Envelope {

@@ -6,15 +6,16 @@
  * takes no job meanwhile. If they last longer, it goes back for half a minute, for free; the third time it runs beside them, but
  * never beside another suspect.
  *
- * A worker may die while it holds one. The record of the wait names the reservation, so that this crash does not count.
+ * A worker may die while it holds one, or before it gives one back. So each start is recorded first, with its reservation, and a
+ * crash without one does not count.
  */
 import type { Milliseconds, Seconds, Timer } from '../base/clock';
 import { Recent } from '../base/collections';
-import { crashedWaiting, forgetSuspicion, keepSuspicion, suspicionOf } from '../operations/listed-job';
+import { keepSuspicion, lastCrashCounts, suspicionOf } from '../operations/listed-job';
 import { glimpseOf } from '../payload/counters';
 import { waitsToRunAlone } from './errors';
 import { logBeside, logCrashExcused, logWaitsAlone } from './job-log';
-import { crashExcused, releasedForFree } from './outcome';
+import { crashExcused, mayBePoisonNext, releasedForFree } from './outcome';
 import type { WorkerSettings } from './settings';
 import type { Outcome, RunningJob } from './running-job';
 
@@ -77,16 +78,15 @@ export class Suspect {
 
   /** Says that it waits, if it has to: others have started by now. */
   tell(neighbours: number): void {
-    const job = this.waiting;
-    if (job === undefined || this.#isTold || neighbours === 0) return;
+    const job = this.#job;
+    if (job === undefined || this.#phase !== 'waits' || this.#isTold || neighbours === 0) return;
     this.#isTold = true;
     logWaitsAlone(this.#settings.application.logger, job, neighbours, PATIENCE);
-    const { crashes } = job.reservation.counters;
     void Promise.all([this.#isExcused(job), this.#known(job)]).then(([isExcused, times]) => {
       if (this.#job !== job || this.#phase !== 'waits') return;
       if (isExcused) this.#excuse(job);
       else if (times >= MOST_PAUSES) this.#startBeside(job, neighbours);
-      else void this.#write((records) => keepSuspicion(records, job.id, { crashes, fence: job.fence, times }));
+      else void this.#keep(job, times);
     });
   }
 
@@ -95,12 +95,7 @@ export class Suspect {
     const job = this.waiting;
     if (job === undefined || this.#phase === 'starts') return;
     job.isApart = true;
-    if (!this.#isTold) return this.#start(job, 'alone');
-    // While the record stands, a crash of the run would be excused.
-    this.#phase = 'starts';
-    void this.#write((records) => forgetSuspicion(records, job.id)).then(() => {
-      if (this.waiting === job) this.#start(job, 'alone');
-    });
+    this.#start(job, 'alone');
   }
 
   /** The job that waits, which goes back because the worker stops. */
@@ -141,15 +136,26 @@ export class Suspect {
   #startBeside(job: RunningJob, neighbours: number): void {
     logBeside(this.#settings.application.logger, job, neighbours);
     this.#start(job, 'beside');
-    this.#actions.ring();
   }
 
   #start(job: RunningJob, phase: 'alone' | 'beside'): void {
     this.#timer?.cancel();
     this.#job = job;
-    this.#phase = phase;
-    if (phase === 'beside') void this.#write((records) => forgetSuspicion(records, job.id));
-    this.#actions.start(job);
+    this.#phase = 'starts';
+    void this.#mayStart(job).then((mayStart) => {
+      if (this.waiting !== job) return;
+      if (!mayStart) return this.#excuse(job);
+      this.#phase = phase;
+      this.#actions.start(job);
+      this.#actions.ring();
+    });
+  }
+
+  /** Never rejects. */
+  async #mayStart(job: RunningJob): Promise<boolean> {
+    const mayStart = !(await this.#isExcused(job));
+    if (mayStart) await this.#keep(job, 0, true);
+    return mayStart;
   }
 
   #putOff(job: RunningJob): void {
@@ -157,18 +163,21 @@ export class Suspect {
       job,
       releasedForFree(job, PAUSE, waitsToRunAlone(job.name, job.id, job.reservation.counters.crashes)),
     );
-    void this.#known(job).then((before) => {
+    void Promise.all([this.#isExcused(job), this.#known(job)]).then(([isExcused, before]) => {
       const { crashes } = job.reservation.counters;
       const times = before + 1;
       this.#times.set(job.id, { crashes, times });
-      void this.#write((records) => keepSuspicion(records, job.id, { crashes, fence: job.fence, times }));
+      // If it is excused, whoever takes it next has to find that out.
+      if (!isExcused) void this.#keep(job, times);
     });
   }
 
-  /** Whether its worker died while it only held it. Never rejects. */
-  async #isExcused({ id, reservation }: RunningJob): Promise<boolean> {
-    const { records } = this.#settings;
-    return records !== undefined && (await crashedWaiting(records, id, reservation.counters).catch(() => false));
+  /** Whether it was on its last chance before, and its worker died without having started it. Never rejects. */
+  async #isExcused({ id, reservation: { counters } }: RunningJob): Promise<boolean> {
+    const { records, application } = this.#settings;
+    const before = { ...counters, crashes: counters.crashes - 1 };
+    if (records === undefined || before.crashes === 0 || !mayBePoisonNext(before, application.registry)) return false;
+    return !(await lastCrashCounts(records, id, counters).catch(() => true));
   }
 
   /** How often it went back, as far as this worker knows. */
@@ -184,10 +193,12 @@ export class Suspect {
     return Math.max(this.#timesOf(job), kept?.times ?? 0);
   }
 
-  // Nobody waits for it: if it fails, the job waits once more, and is not shown as one that does.
-  #write(write: (records: NonNullable<WorkerSettings['records']>) => Promise<void>): Promise<unknown> {
+  // Never rejects. If it fails, the job waits once more, and is not shown as one that does; or the next crash is excused.
+  #keep({ id, fence, reservation }: RunningJob, times: number, isStarted = false): Promise<unknown> {
     const { records } = this.#settings;
-    if (records !== undefined) this.#writing = this.#writing.then(() => write(records)).catch(() => undefined);
+    const suspicion = { crashes: reservation.counters.crashes, fence, times, isStarted };
+    if (records !== undefined)
+      this.#writing = this.#writing.then(() => keepSuspicion(records, id, suspicion)).catch(() => undefined);
     return this.#writing;
   }
 }

@@ -1,4 +1,5 @@
 import { Job } from '../../src/job/job';
+import { keepSuspicion, type Suspicion } from '../../src/operations/listed-job';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { elapse, Gate, testApplication, type TestApplication, until as untilOn } from '../support/application';
@@ -356,12 +357,58 @@ describe('a job whose next crash is its last', () => {
     ]);
   });
 
-  it('is not announced in the log if it has crashed too often to run again', async () => {
-    await push('poison', 3);
-    start({ stopWhenEmpty: true });
-    await until(() => application.log.messages('error').length === 1);
+  describe('whose worker died', () => {
+    const started = { crashes: 2, fence: 3, times: 0, isStarted: true };
+    const keep = (suspicion: Suspicion): Promise<void> =>
+      keepSuspicion(application.manager.driver().records!, 'suspect', suspicion);
 
-    expect(application.log.messages('warn')).toEqual([]);
+    it('while it ran is poison, which is not announced as a run', async () => {
+      await push('suspect', 3);
+      await keep(started);
+      start({ stopWhenEmpty: true });
+      await until(() => application.log.messages('error').length === 1);
+
+      expect(application.log.messages('error')).toEqual([expect.stringContaining('it counts as poison')]);
+      expect(application.log.messages('warn')).toEqual([]);
+    });
+
+    it.each([
+      ['before it was started', { ...started, isStarted: false }],
+      ['after a crash that nobody has judged', { ...started, crashes: 1 }],
+    ])('%s does not count that crash, and runs', async (_, suspicion) => {
+      await push('suspect', 3);
+      await keep(suspicion);
+      start();
+      await until(() => running.has('suspect'));
+
+      expect(await textsOf('reserved')).toEqual([expect.stringMatching(/"crashes":2,"releases":2,"attempts":1}$/)]);
+      expect(application.log.messages('warn')).toContainEqual(
+        expect.stringMatching(/had not started .* does not count/),
+      );
+    });
+
+    it('does not wait for its neighbours to find out that the crash does not count', async () => {
+      await push('long', 0);
+      start();
+      await until(() => running.has('long'));
+      await push('suspect', 3);
+      const holds = (): string[] =>
+        application.log.messages('warn').filter((line) => line.includes('waits to run alone'));
+      await until(() => holds().length === 2);
+
+      expect((await textsOf('reserved')).find((text) => text.includes('suspect'))).toMatch(
+        /"crashes":2,"releases":2,"attempts":1}$/,
+      );
+      expect([...running]).toEqual(['long']);
+    });
+
+    it('counts that crash if its id is too long for a record', async () => {
+      await push('s'.repeat(256), 3);
+      start({ stopWhenEmpty: true });
+      await until(() => application.log.messages('error').length === 1);
+
+      expect(order).toEqual([]);
+    });
   });
 
   it('is recognised by the maxCrashes of its own dispatch', async () => {

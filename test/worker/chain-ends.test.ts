@@ -5,6 +5,7 @@ import { QueueUnavailableError } from '../../src/connections/errors';
 import { connectMemory } from '../../src/connections/memory/connection';
 import type { Connection, Settlement } from '../../src/connections/contract';
 import { Transaction } from '../../src/dispatch/transaction';
+import { keepSuspicion } from '../../src/operations/listed-job';
 import { noCounters, withCounters } from '../../src/payload/counters';
 import { Worker } from '../../src/worker/worker';
 import { elapse, testApplication, type TestApplication } from '../support/application';
@@ -131,7 +132,9 @@ describe('the catch() job of a chain is dispatched', () => {
     const broken = (await waiting()).replace('"what":"fail"', '"what":');
     await application.manager.connection().clear();
     const crashed = withCounters(Buffer.from(broken), { ...noCounters, crashes: 4 });
-    await application.manager.driver().push('default', [{ payload: crashed.toString() }]);
+    const driver = application.manager.driver();
+    await driver.push('default', [{ payload: crashed.toString() }]);
+    await keepSuspicion(driver.records!, id, { crashes: 3, fence: 4, times: 0, isStarted: true });
 
     await work();
     expect(ran).toEqual(['alert']);
