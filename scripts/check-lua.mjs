@@ -62,7 +62,7 @@ function check(name) {
       else complain(`it names the part ${part}, which lua/parts does not have`);
     }
   }
-  for (const [, called] of (texts.parts + texts.need).matchAll(/\bneed\('(\w+)'\)/g)) {
+  for (const [, called] of (texts.parts + texts.need + body.join('\n')).matchAll(/\bneed\('(\w+)'\)/g)) {
     if (!texts.need.includes(`\nlocal function ${called}(`))
       complain(`it needs ${called}, which no part under "need" has`);
   }

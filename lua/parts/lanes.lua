@@ -93,6 +93,8 @@ end
 local function write_plan(plan, write)
   local heads, later = plan.heads, plan.later
   if #plan.set > 0 then set_fields(write, plan, 1) end
+  -- Nobody can put back what was removed if it may not be written.
+  if #heads > 0 then call('ZADD', plan.held, 'XX', 0, nobody()) end
   local done, problem = pcall(function()
     if #heads > 0 then call('ZREM', plan.held, unpack(heads)) end
     if later then write('ZADD', plan.held, unpack(later)) end

@@ -265,8 +265,8 @@ export interface Suspicion {
 }
 
 const KIND = 'suspects';
-/** It may have to wait behind many others once its pause is over. */
-const KEPT: Seconds = 24 * 60 * 60;
+/** Longer than a job waits behind others once its pause is over, and longer than it runs. */
+const KEPT: Seconds = 7 * 24 * 60 * 60;
 const MOST = 10_000;
 
 export async function keepSuspicion(records: RecordStore, id: string, suspicion: Suspicion): Promise<void> {
@@ -285,12 +285,21 @@ export async function suspicionOf(
   return { crashes, fence, times, isStarted: isStarted === true };
 }
 
-/** Whether the last crash of a job, which was on its last chance by then, counts: it was started, or that was found out before. */
-export async function lastCrashCounts(records: RecordStore, id: string, counters: Counters): Promise<boolean> {
-  // Nothing is kept of it.
-  if (id.length > LONGEST_ID) return true;
-  const { crashes, isStarted } = fieldsIn(await records.get(KIND, id)) ?? {};
-  return crashes === counters.crashes || (isStarted === true && crashes === counters.crashes - 1);
+/**
+ * Whether the last crash of a job does not count, because it was not started. Where a start is not on record, that is assumed once.
+ *
+ * @param wasLastChance whether it was on its last chance then, so that its start would be on record
+ */
+export async function isCrashExcused(
+  records: RecordStore,
+  id: string,
+  counters: Counters,
+  wasLastChance: boolean,
+): Promise<boolean> {
+  if (id.length > LONGEST_ID) return false;
+  const { crashes, fence, isStarted } = fieldsIn(await records.get(KIND, id)) ?? {};
+  if (crashes === counters.crashes - 1 && fence === fenceOf(counters) - 1) return isStarted !== true;
+  return wasLastChance && !(Number(crashes) >= counters.crashes);
 }
 
 /** Whether the job waits for that, in a worker or its queue. Looks up nothing for jobs that never crashed. */

@@ -78,15 +78,16 @@ async function calledIn(
   caller: object | undefined,
   cameBack: (thrown?: Error) => void,
 ): Promise<void> {
+  let scope: Scope;
   try {
-    const scope = await opening;
-    if (job.abortReason === undefined) return void callHandle(application, job, caller, cameBack, scope);
-    // It timed out or was cancelled meanwhile.
-    await disposed(application, job, Promise.resolve(scope.dispose()));
-    cameBack(job.abortReason);
+    scope = await opening;
   } catch (error) {
-    cameBack(toError(error));
+    return cameBack(toError(error));
   }
+  if (job.abortReason === undefined) return void callHandle(application, job, caller, cameBack, scope);
+  // It timed out or was cancelled meanwhile.
+  await disposed(application, job, Promise.resolve(scope.dispose()));
+  cameBack(job.abortReason);
 }
 
 /** Tells a job that it has failed for good, on an instance that no run has touched. @throws what `failed()` throws */

@@ -412,7 +412,7 @@ export class Loop {
   /** Sleeps until something happens, a moment comes, or the store has something. */
   #rest(): undefined {
     const isIdle = this.#mayAsk() && this.#hasMore === 'no' && !this.#store.isPausing;
-    const onceUntil = this.#runs.open.size === 0 ? this.#onceUntil() : Infinity;
+    const onceUntil = this.#runs.open.size === 0 && this.#runs.waiting === undefined ? this.#onceUntil() : Infinity;
     if (isIdle) this.#tellIdle();
     else this.#endWait();
     const limit = isIdle && this.#mayBeHanded() ? 1 : 0;

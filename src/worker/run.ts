@@ -42,7 +42,7 @@ import {
 } from './outcome';
 import { logApart, logCrashExcused, logRecovered, logStart } from './job-log';
 import type { Outcome, RunningJob } from './running-job';
-import { lastCrashCounts } from '../operations/listed-job';
+import { isCrashExcused, keepSuspicion } from '../operations/listed-job';
 import type { RecordStore } from '../connections/record-store';
 import { UnknownJobs } from './unknown-jobs';
 
@@ -56,7 +56,7 @@ export interface ExecutorSettings {
   readonly caller?: object | undefined;
   /** For a worker: how long a worker is silent, at least, before another one takes over its job. */
   readonly lease?: Seconds | undefined;
-  /** For a worker: where it says which jobs wait to run alone. */
+  /** For a worker: where it is on record which jobs on their last chance were started. */
   readonly records?: RecordStore | undefined;
   /** How many jobs run at a time. Default 1. */
   readonly slots?: number | undefined;
@@ -181,7 +181,9 @@ export class Executor {
       isPoisonForAll(counters, this.#application.registry)
     ) {
       job.glimpse = glimpseOf(job.reservation.payload);
-      return isCancelled(job) ? cancelled(job) : this.#poison(job);
+      if (isCancelled(job)) return cancelled(job);
+      const { records } = this.#settings;
+      return records ? this.#poison(job, records) : failed(job, poisonJob(job.name, job.id, counters.crashes));
     }
     const envelope = this.#read(job);
     if (isCancelled(job)) return cancelled(job);
@@ -199,17 +201,20 @@ export class Executor {
   }
 
   // A worker may die before it starts a job on its last chance: that crash says nothing about the job.
-  #poison(job: RunningJob): Outcome | Promise<Outcome> {
-    const { records } = this.#settings;
-    const { counters } = job.reservation;
-    const poison = failed(job, poisonJob(job.name, job.id, counters.crashes));
-    return records === undefined
-      ? poison
-      : lastCrashCounts(records, job.id, counters).then((counts) => {
-          if (counts) return poison;
-          logCrashExcused(this.#application.logger, job);
-          return crashExcused(job);
-        });
+  async #poison(job: RunningJob, records: RecordStore): Promise<Outcome> {
+    const { id, fence, reservation } = job;
+    const { counters } = reservation;
+    try {
+      if (await isCrashExcused(records, id, counters, true)) {
+        // From here on it counts: it is excused only once.
+        await keepSuspicion(records, id, { crashes: counters.crashes, fence, times: 0, isStarted: false });
+        logCrashExcused(this.#application.logger, job);
+        return crashExcused(job);
+      }
+    } catch {
+      // Nobody can say whether it was started.
+    }
+    return failed(job, poisonJob(job.name, id, counters.crashes));
   }
 
   #read(job: RunningJob): Envelope {

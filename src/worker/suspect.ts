@@ -6,12 +6,12 @@
  * takes no job meanwhile. If they last longer, it goes back for half a minute, for free; the third time it runs beside them, but
  * never beside another suspect.
  *
- * A worker may die while it holds one, or before it gives one back. So each start is recorded first, with its reservation, and a
- * crash without one does not count.
+ * A worker may die while it holds one, or before it gives one back. So each start is recorded first, with its reservation. A crash
+ * in another one does not count: always if it is on record that the job waited in it, else once.
  */
 import type { Milliseconds, Seconds, Timer } from '../base/clock';
 import { Recent } from '../base/collections';
-import { keepSuspicion, lastCrashCounts, suspicionOf } from '../operations/listed-job';
+import { isCrashExcused, keepSuspicion, suspicionOf } from '../operations/listed-job';
 import { glimpseOf } from '../payload/counters';
 import { waitsToRunAlone } from './errors';
 import { logBeside, logCrashExcused, logWaitsAlone } from './job-log';
@@ -84,7 +84,7 @@ export class Suspect {
     logWaitsAlone(this.#settings.application.logger, job, neighbours, PATIENCE);
     void Promise.all([this.#isExcused(job), this.#known(job)]).then(([isExcused, times]) => {
       if (this.#job !== job || this.#phase !== 'waits') return;
-      if (isExcused) this.#excuse(job);
+      if (isExcused) void this.#excuse(job);
       else if (times >= MOST_PAUSES) this.#startBeside(job, neighbours);
       else void this.#keep(job, times);
     });
@@ -125,12 +125,15 @@ export class Suspect {
     });
   }
 
-  // It is judged again, by the crashes of its own.
-  #excuse(job: RunningJob): void {
+  // It is taken again, with the crashes that count. That it was excused is on record first: without it, it would be for ever.
+  async #excuse(job: RunningJob): Promise<boolean> {
+    const isKept = await this.#keep(job, 0);
+    if (!isKept || this.waiting !== job) return isKept;
     this.ended(job);
     logCrashExcused(this.#settings.application.logger, job);
     this.#actions.end(job, crashExcused(job));
     this.#actions.ring();
+    return true;
   }
 
   #startBeside(job: RunningJob, neighbours: number): void {
@@ -139,23 +142,23 @@ export class Suspect {
   }
 
   #start(job: RunningJob, phase: 'alone' | 'beside'): void {
-    this.#timer?.cancel();
-    this.#job = job;
-    this.#phase = 'starts';
-    void this.#mayStart(job).then((mayStart) => {
-      if (this.waiting !== job) return;
-      if (!mayStart) return this.#excuse(job);
+    const start = (): void => {
+      if (this.#job !== job || this.#phase !== 'starts') return;
+      this.#timer?.cancel();
       this.#phase = phase;
       this.#actions.start(job);
       this.#actions.ring();
+    };
+    this.#timer?.cancel();
+    this.#job = job;
+    this.#phase = 'starts';
+    // Records that are silent do not hold it up.
+    this.#timer = this.#settings.application.clock.after(PATIENCE * 1000, start);
+    void this.#isExcused(job).then(async (isExcused) => {
+      if (isExcused && (await this.#excuse(job))) return;
+      await this.#keep(job, 0, true);
+      start();
     });
-  }
-
-  /** Never rejects. */
-  async #mayStart(job: RunningJob): Promise<boolean> {
-    const mayStart = !(await this.#isExcused(job));
-    if (mayStart) await this.#keep(job, 0, true);
-    return mayStart;
   }
 
   #putOff(job: RunningJob): void {
@@ -172,12 +175,12 @@ export class Suspect {
     });
   }
 
-  /** Whether it was on its last chance before, and its worker died without having started it. Never rejects. */
+  /** Whether its worker died without having started it. Never rejects. */
   async #isExcused({ id, reservation: { counters } }: RunningJob): Promise<boolean> {
     const { records, application } = this.#settings;
     const before = { ...counters, crashes: counters.crashes - 1 };
-    if (records === undefined || before.crashes === 0 || !mayBePoisonNext(before, application.registry)) return false;
-    return !(await lastCrashCounts(records, id, counters).catch(() => true));
+    const wasLastChance = before.crashes > 0 && mayBePoisonNext(before, application.registry);
+    return records !== undefined && isCrashExcused(records, id, counters, wasLastChance).catch(() => false);
   }
 
   /** How often it went back, as far as this worker knows. */
@@ -193,12 +196,18 @@ export class Suspect {
     return Math.max(this.#timesOf(job), kept?.times ?? 0);
   }
 
-  // Never rejects. If it fails, the job waits once more, and is not shown as one that does; or the next crash is excused.
-  #keep({ id, fence, reservation }: RunningJob, times: number, isStarted = false): Promise<unknown> {
+  // Whether it is on record then. If not, the job waits once more, and is not shown as one that does; or its next crash is excused.
+  #keep({ id, fence, reservation }: RunningJob, times: number, isStarted = false): Promise<boolean> {
     const { records } = this.#settings;
+    if (records === undefined) return Promise.resolve(false);
     const suspicion = { crashes: reservation.counters.crashes, fence, times, isStarted };
-    if (records !== undefined)
-      this.#writing = this.#writing.then(() => keepSuspicion(records, id, suspicion)).catch(() => undefined);
-    return this.#writing;
+    const kept = this.#writing
+      .then(() => keepSuspicion(records, id, suspicion))
+      .then(
+        () => true,
+        () => false,
+      );
+    this.#writing = kept;
+    return kept;
   }
 }

@@ -1,4 +1,5 @@
 import { Job } from '../../src/job/job';
+import type { RecordStore } from '../../src/connections/record-store';
 import { keepSuspicion, type Suspicion } from '../../src/operations/listed-job';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
@@ -359,25 +360,38 @@ describe('a job whose next crash is its last', () => {
 
   describe('whose worker died', () => {
     const started = { crashes: 2, fence: 3, times: 0, isStarted: true };
-    const keep = (suspicion: Suspicion): Promise<void> =>
-      keepSuspicion(application.manager.driver().records!, 'suspect', suspicion);
+    const records = (): RecordStore => application.manager.driver().records!;
+    const keep = (suspicion: Suspicion): Promise<void> => keepSuspicion(records(), 'suspect', suspicion);
+    /** Other records, such as those of workers, are written as ever. */
+    const answerPut = (answer: () => Promise<void>): void => {
+      const put = records().put.bind(records());
+      jest
+        .spyOn(records(), 'put')
+        .mockImplementation((entries, ...more) =>
+          entries.some(({ kind }) => kind === 'suspects') ? answer() : put(entries, ...more),
+        );
+    };
+    const poisoned = async (): Promise<string> => {
+      start({ stopWhenEmpty: true });
+      await until(() => application.log.messages('error').length === 1);
+      return application.log.messages('error')[0]!;
+    };
 
     it('while it ran is poison, which is not announced as a run', async () => {
       await push('suspect', 3);
       await keep(started);
-      start({ stopWhenEmpty: true });
-      await until(() => application.log.messages('error').length === 1);
+      expect(await poisoned()).toContain('it counts as poison');
 
-      expect(application.log.messages('error')).toEqual([expect.stringContaining('it counts as poison')]);
       expect(application.log.messages('warn')).toEqual([]);
     });
 
     it.each([
-      ['before it was started', { ...started, isStarted: false }],
-      ['after a crash that nobody has judged', { ...started, crashes: 1 }],
+      ['while it waited to run', { ...started, isStarted: false }],
+      ['in a reservation after that in which it ran', { ...started, fence: 2 }],
+      ['without a record of a start', undefined],
     ])('%s does not count that crash, and runs', async (_, suspicion) => {
       await push('suspect', 3);
-      await keep(suspicion);
+      if (suspicion !== undefined) await keep(suspicion);
       start();
       await until(() => running.has('suspect'));
 
@@ -385,6 +399,44 @@ describe('a job whose next crash is its last', () => {
       expect(application.log.messages('warn')).toContainEqual(
         expect.stringMatching(/had not started .* does not count/),
       );
+    });
+
+    it('without a record of a start is excused only once: it is poison the second time', async () => {
+      await push('suspect', 3);
+      start();
+      await until(() => running.has('suspect'));
+      await keep({ crashes: 3, fence: 4, times: 0, isStarted: false });
+      await push('suspect', 3);
+      expect(await poisoned()).toContain('it counts as poison');
+    });
+
+    it('is poison if nobody can write down that it is excused: it would be for ever', async () => {
+      answerPut(() => Promise.reject(new Error('full')));
+      await push('suspect', 3);
+      expect(await poisoned()).toContain('it counts as poison');
+    });
+
+    it('runs after ten seconds although its start cannot be recorded', async () => {
+      answerPut(() => new Promise(() => undefined));
+      await push('suspect', 2);
+      start();
+      await countsBecome(0, 1);
+      await elapse(application.clock, 9);
+      expect(order).toEqual([]);
+      await elapse(application.clock, 2);
+
+      expect(order).toEqual(['suspect']);
+    });
+
+    it('goes back to its queue if its worker stops while its start is being recorded', async () => {
+      answerPut(() => new Promise(() => undefined));
+      await push('suspect', 2);
+      const worker = start();
+      await countsBecome(0, 1);
+      await worker.stop();
+
+      expect(order).toEqual([]);
+      expect(await textsOf('ready')).toHaveLength(1);
     });
 
     it('does not wait for its neighbours to find out that the crash does not count', async () => {

@@ -276,7 +276,7 @@ export class LinkCall extends Command {
   sent: boolean;
   /** Rejects `reply`. */
   declare readonly lose: (error: Error) => void;
-  /** Called before `reply` resolves. */
+  /** Called before `reply` resolves, and after it rejects. */
   readonly ended: (call: LinkCall) => void;
   /** Ends the wait for its answer; cancelled when `reply` settles. */
   timer: Timer | undefined;

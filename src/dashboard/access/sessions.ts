@@ -32,11 +32,16 @@ export class Sessions {
 
   /** The role of whoever opened it. Undefined if it has ended. */
   find(id: string): Role | undefined {
-    const session = this.#kept.get(keyOf(id));
+    const session = this.has(id) ? this.#kept.get(keyOf(id)) : undefined;
     this.end(id);
-    if (session === undefined || this.#clock.monotonic() - session.usedAt > LONGEST_IDLE) return undefined;
-    this.open(session.role, id);
-    return session.role;
+    if (session !== undefined) this.open(session.role, id);
+    return session?.role;
+  }
+
+  /** Whether it has not ended. Looking is no use of it. */
+  has(id: string): boolean {
+    const session = this.#kept.get(keyOf(id));
+    return session !== undefined && this.#clock.monotonic() - session.usedAt <= LONGEST_IDLE;
   }
 
   end(id: string): void {
