@@ -63,12 +63,13 @@ export const killedBatches: Soak<Size> = {
         offences.push(...(await uncounted(stage, batches)));
       }
       await stage.drained();
+      const { lines } = stage.ledger;
+      const again = await sentAgain(stage, offences);
+      await stage.drained();
       await stage.dismiss();
 
-      const { lines } = stage.ledger;
       stage.dispatched.push(...new Set(lines.filter(({ event }) => event === 'started').map(({ id }) => id)));
       const account = await stage.account();
-      offences.push(...(await failedSenders(stage)));
       const failing = Math.ceil(batches / FAILING);
       if (account.failed !== failing) offences.push(`${account.failed} jobs failed, and ${failing} were to`);
       const unended = (await all(stage)).filter(({ isFinished, pending }) => !isFinished || pending > 0);
@@ -83,7 +84,8 @@ export const killedBatches: Soak<Size> = {
       return {
         reached:
           `${begun - unended.length} of ${begun} batches ended, ${account.completed} jobs completed, ` +
-          `${account.failed} failed, by ${kills} kills; ${[...sent.values()].flat().length} callbacks`,
+          `${account.failed} failed, by ${kills} kills; ${[...sent.values()].flat().length} callbacks` +
+          (again > 0 ? `; ${again} batches sent only by a retry, after three crashes` : ''),
         // In some batches one job should fail.
         offences: [...offences, ...account.offences.filter((offence) => !offence.includes('failed without cause'))],
       };
@@ -115,11 +117,20 @@ async function uncounted(stage: Stage, batches: number): Promise<readonly string
   return wrong.map(({ name, total }) => `batch ${name} counted ${total} jobs`);
 }
 
-/** What sends a batch that is a link fails, and keeps its chain, if three workers died of it. Then the batch has not begun. */
-async function failedSenders({ driver }: Stage): Promise<readonly string[]> {
-  const failed = await driver.failed!.list({ limit: 10_000 });
-  const senders = failed.filter(({ name }) => name === START_BATCH);
-  return senders.map(({ id, exception }) => `${START_BATCH} ${id} failed: ${exception.split('\n')[0]!}`);
+/**
+ * What sends a batch that is a link fails, and keeps its chain, if three kills hit it while it ran. A retry sends the batch. Returns
+ * how many were sent again, and takes those for faulty that had not run as often.
+ */
+async function sentAgain({ driver, ledger, manager }: Stage, offences: string[]): Promise<number> {
+  const senders = (await driver.failed!.list({ limit: 10_000 })).filter(({ name }) => name === START_BATCH);
+  for (const { id, exception } of senders) {
+    const starts = ledger.lines.filter(
+      ({ note }) => note.includes(`${START_BATCH} starts`) && note.includes(id),
+    ).length;
+    if (starts < 3) offences.push(`${START_BATCH} ${id} failed after ${starts} starts: ${exception.split('\n')[0]!}`);
+    await manager.failed.retry(id);
+  }
+  return senders.length;
 }
 
 /** The callbacks that ran, by the number of the batch. One that was sent as two jobs occurs twice. */
