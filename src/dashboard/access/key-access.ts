@@ -173,7 +173,7 @@ export class KeyAccess implements Access {
 /** @param id of a session that has not ended */
 function viewerOf(sessions: Sessions, id: string, canSignOut: boolean): Viewer {
   const role = sessions.find(id)!;
-  return { role, name: undefined, canSignOut, hasLeft: () => !sessions.has(id) };
+  return { role, name: undefined, canSignOut, hasLeft: () => sessions.find(id, false) === undefined };
 }
 
 /** @param to the address that the viewer asked for @param problem why the last try failed */

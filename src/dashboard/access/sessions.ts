@@ -30,18 +30,15 @@ export class Sessions {
     return id;
   }
 
-  /** The role of whoever opened it. Undefined if it has ended. */
-  find(id: string): Role | undefined {
-    const session = this.has(id) ? this.#kept.get(keyOf(id)) : undefined;
-    this.end(id);
-    if (session !== undefined) this.open(session.role, id);
-    return session?.role;
-  }
-
-  /** Whether it has not ended. Looking is no use of it. */
-  has(id: string): boolean {
+  /** The role of whoever opened it. Undefined if it has ended. A mere look, with `isUse` false, does not keep it alive. */
+  find(id: string, isUse = true): Role | undefined {
     const session = this.#kept.get(keyOf(id));
-    return session !== undefined && this.#clock.monotonic() - session.usedAt <= LONGEST_IDLE;
+    if (session === undefined || this.#clock.monotonic() - session.usedAt > LONGEST_IDLE) return undefined;
+    if (isUse) {
+      this.end(id);
+      this.open(session.role, id);
+    }
+    return session.role;
   }
 
   end(id: string): void {

@@ -20,6 +20,16 @@ describe('sessions', () => {
     await clock.advance('7h');
     expect([sessions.find(used), sessions.find(left)]).toEqual(['operator', undefined]);
   });
+
+  it('end after twelve hours even if a page stays open, which looks whether they have ended', async () => {
+    const clock = new TestClock();
+    const sessions = new Sessions(clock);
+    const id = sessions.open('viewer');
+    await clock.advance('7h');
+    expect(sessions.find(id, false)).toBe('viewer');
+    await clock.advance('7h');
+    expect(sessions.find(id, false)).toBeUndefined();
+  });
 });
 
 describe('wrong attempts', () => {
