@@ -7,26 +7,12 @@ import type { BatchCallbacks, BatchState, BatchStore } from '../batch-store';
 import type { FollowUp, Finding, RecountOptions } from '../contract';
 import { cancelled, changeBy, held, sealed, type BatchChange, type Rule } from '../kit/batch-counts';
 import { tiedIn, type Removed, type Dialect } from './dialect';
-import {
-  orderOf,
-  repeatable,
-  raw,
-  sql,
-  written,
-  inPieces,
-  StorePart,
-  numeral,
-  rowsOf,
-  valueOf,
-  type Purpose,
-  type Work,
-  type Sql,
-  type SqlValue,
-} from './statement';
+import { orderOf, repeatable, DatabasePart, type Purpose } from './database';
+import { raw, sql, written, numeral, rowsOf, valueOf, type Work, type Sql, type SqlValue } from './statement';
 import { rowLimit, AFTER_ALL } from './jobs';
 import { followerOf } from './exchange';
 import { readTies, type BatchTie, type Ties } from '../../payload/ties';
-import { BatchRows, changesOf } from './batch-rows';
+import { changesOf, type BatchRows } from './batch-rows';
 
 /** Batches that one call recounts. */
 const PAGE = 500;
@@ -40,36 +26,36 @@ const READ_AT_ONCE = 1000;
 /** Nobody looks at the count of a finished batch, unless it got jobs again. */
 const UNFINISHED = raw('WHERE finished_at IS NULL OR pending <> 0');
 
-export class Batches extends StorePart implements BatchStore {
+export class Batches extends DatabasePart implements BatchStore {
   async find(id: string): Promise<BatchState | undefined> {
-    return this.access('batches.find', { consequence: `the batch ${id} was not read` }, () => this.batchRows.find(id));
+    return this.database.run({ consequence: `the batch ${id} was not read` }, () => this.dialect.batches.find(id));
   }
 
   async callbacks(id: string): Promise<BatchCallbacks | undefined> {
     const purpose = { consequence: `what the batch ${id} sends was not read` };
-    return this.access('batches.callbacks', purpose, () => this.batchRows.callbacks(id));
+    return this.database.run(purpose, () => this.dialect.batches.callbacks(id));
   }
 
   async list({ limit, offset = 0 }: Parameters<BatchStore['list']>[0]): Promise<readonly BatchState[]> {
     const page = sql`ORDER BY created_at DESC, id DESC LIMIT ${rowLimit(limit)} OFFSET ${rowLimit(offset)}`;
-    return this.access('batches.list', { consequence: 'no batches were listed' }, () => this.batchRows.list(page));
+    return this.database.run({ consequence: 'no batches were listed' }, () => this.dialect.batches.list(page));
   }
 
   hold(id: string): Promise<boolean> {
-    return this.#change('batches.hold', repeatable(`the batch ${id} was not held open`), id, held);
+    return this.#change(repeatable(`the batch ${id} was not held open`), id, held);
   }
 
   seal(id: string, _queue?: string, abandoned?: FailedLink): Promise<boolean> {
-    return this.#change('batches.seal', orderOf(`the batch ${id} was not sealed`), id, sealed(abandoned));
+    return this.#change(orderOf(`the batch ${id} was not sealed`), id, sealed(abandoned));
   }
 
   cancel(id: string): Promise<boolean> {
-    return this.#change('batches.cancel', orderOf(`the batch ${id} was not cancelled`), id, cancelled);
+    return this.#change(orderOf(`the batch ${id} was not cancelled`), id, cancelled);
   }
 
   async prune({ olderThan, unfinished = false }: Parameters<BatchStore['prune']>[0]): Promise<number> {
     const purpose = repeatable('not all of the batches were removed');
-    return inPieces(this.access, 'batches.prune', purpose, this.batchRows.prune(olderThan, unfinished));
+    return this.database.inPieces(purpose, this.dialect.batches.prune(olderThan, unfinished));
   }
 
   /**
@@ -77,17 +63,17 @@ export class Batches extends StorePart implements BatchStore {
    * suspects and looks again: whoever ends their jobs now waits for the lock, and uncommitted changes are invisible.
    */
   async recount({ repair }: RecountOptions): Promise<readonly Finding[]> {
-    const dialect = this.dialect;
+    const { dialect } = this;
     const looking = { consequence: 'nothing was recounted', deadline: RECOUNT_DEADLINE };
-    const rows = this.batchRows;
-    const unfinished = await this.access('recount', looking, () => rows.list(UNFINISHED));
-    const weights = await inPieces(this.access, 'recount', looking, weightsOf(dialect));
+    const { batches: rows } = dialect;
+    const unfinished = await this.database.run(looking, () => rows.list(UNFINISHED));
+    const weights = await this.database.inPieces(looking, weightsOf(dialect));
     const suspects = miscounted(unfinished, weights);
     const found: Finding[] = [];
     for (let at = 0; at < suspects.length; at += PAGE) {
       const ids = suspects.slice(at, at + PAGE).map(({ batch }) => batch);
       const repairing: Purpose = { ...looking, writes: 'once', durable: true };
-      const step = await this.#sending('recount', repairing, function* () {
+      const step = await this.#sending(repairing, function* () {
         const batches = yield* rows.lockAll(ids);
         const findings = miscounted(batches, yield* weightsOf(dialect));
         return { findings, followUps: repair ? yield* rows.leave(repairsOf(findings, batches)) : [] };
@@ -98,12 +84,8 @@ export class Batches extends StorePart implements BatchStore {
   }
 
   /** Runs work that removes jobs, and updates the batches of these jobs, in one transaction. */
-  async removing<T extends Pick<Removed, 'tied'>>(
-    operation: string,
-    purpose: Purpose,
-    work: () => Work<T>,
-  ): Promise<T> {
-    const { done } = (await this.#sending(operation, purpose, function* (rows) {
+  async removing<T extends Pick<Removed, 'tied'>>(purpose: Purpose, work: () => Work<T>): Promise<T> {
+    const { done } = (await this.#sending(purpose, function* (rows) {
       const done = yield* work();
       const changes = changesBy(done.tied);
       return { done, followUps: changes.size === 0 ? [] : yield* rows.leave(changes) };
@@ -112,19 +94,17 @@ export class Batches extends StorePart implements BatchStore {
   }
 
   /** Whether it has changed. */
-  async #change(operation: string, purpose: Purpose, id: string, rule: Rule): Promise<boolean> {
-    return (await this.#sending(operation, purpose, (rows) => rows.change(id, rule))) !== undefined;
+  async #change(purpose: Purpose, id: string, rule: Rule): Promise<boolean> {
+    return (await this.#sending(purpose, (rows) => rows.change(id, rule))) !== undefined;
   }
 
   /** Runs work, and pushes what its batches send, in one transaction. */
   async #sending<T extends { readonly followUps: readonly FollowUp[] }>(
-    operation: string,
     purpose: Purpose,
     work: (rows: BatchRows) => Work<T | undefined>,
   ): Promise<T | undefined> {
-    const { jobs, transaction } = this.dialect;
-    const rows = this.batchRows;
-    const done = await this.access(operation, purpose, () =>
+    const { batches: rows, jobs, transaction } = this.dialect;
+    const done = await this.database.run(purpose, () =>
       transaction(function* () {
         const step = yield* work(rows);
         const followers = step?.followUps.map(followerOf) ?? [];
@@ -136,7 +116,7 @@ export class Batches extends StorePart implements BatchStore {
         return step;
       }),
     );
-    for (const queue of queuesOf(done?.followUps ?? [])) this.wrote(queue);
+    this.database.wrote(...queuesOf(done?.followUps ?? []));
     return done;
   }
 }

@@ -24,7 +24,6 @@ import type { NewBatch } from '../batch-store';
 import { batchEnded, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
 import { settledThen, StoreConnection, Waits } from '../kit/connection';
 import { Batches, queuesOf } from './batches';
-import { BatchRows } from './batch-rows';
 import { CallClient } from './calls';
 import { SqlControl } from './control';
 import {
@@ -35,58 +34,24 @@ import {
   type PushAnswer,
   type QueuedJob,
   type ReservationToken,
-  type Waking,
   type StoredJob,
 } from './dialect';
-import {
-  orderOf,
-  repeatable,
-  perform,
-  runAll,
-  written,
-  inPieces,
-  type Engine,
-  type Purpose,
-  type SqlSession,
-  type Work,
-  type Store,
-} from './statement';
+import { orderOf, repeatable, type Database } from './database';
+import { perform, runAll, written, type SqlSession } from './statement';
 import { otherDatabase } from './errors';
 import { Exchanger } from './exchange';
 import { FailedJobs } from './failed';
 import { countJobs, clearQueue } from './queues';
 import { find, forgetCalls, forgetQueue, queues, readSomeIds, peek } from './jobs';
 import { SqlLanes } from './lanes';
-import { Locks, SqlRecords, type RecordWakes } from './records';
+import { Locks, SqlRecords } from './records';
 import { lookOnce, pushOnce, pushedOf, PushLane, type Send } from './push';
 
-export interface SqlParts {
-  readonly name: string;
-  /** For display: without a password. */
-  readonly address: string;
-  readonly dialect: Dialect;
-  readonly engine: Engine;
+export interface ConnectionParts {
   readonly clock: Clock;
-  readonly waking: Waking;
-  /** Absent if those who wait for a record must poll. */
-  readonly recordWakes?: RecordWakes | undefined;
-  readonly tables: SqlTables;
   /** Absent if another thread cannot open the store. */
   readonly threadAccess: ThreadAccess | undefined;
   readonly now: () => Promise<Milliseconds>;
-  readonly diagnose: () => Promise<readonly Diagnosis[]>;
-  /** See `AtOnce.pushes`. */
-  readonly pushesAtOnce?: number;
-  /** The maximum number of jobs that one call pushes, if other than the usual limit of a call. */
-  readonly pushedPage?: number;
-  /** Whether the store has lost what it confirmed; true once for each loss. Absent if this cannot be known. */
-  readonly hasForgotten?: () => boolean;
-}
-
-export interface SqlTables {
-  readonly migrations: Migrations;
-  /** Rejects if the tables do not exist. Called before they are used. */
-  check(consequence: string): Promise<void>;
 }
 
 /** How often `find` looks for a job if payload ids are still unread: it reads 100 of them each time. */
@@ -108,44 +73,38 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly batches: Batches;
   readonly lanes: SqlLanes;
   readonly migrations: Migrations;
-  readonly #parts: SqlParts;
+  readonly #database: Database;
   readonly #dialect: Dialect;
-  readonly #store: Store;
+  readonly #now: ConnectionParts['now'];
   readonly #exchanger: Exchanger;
   readonly #waits: Waits;
   /** Never used with unanswered calls: a push that took the answer to another call for its own would lose its jobs. */
   #pushClient = new CallClient();
   readonly #lane: PushLane;
 
-  constructor(parts: SqlParts) {
-    const { name, address, dialect, waking, tables, threadAccess } = parts;
+  constructor(database: Database, { clock, threadAccess, now }: ConnectionParts) {
+    const { name, dialect, tables } = database;
     super(name);
-    this.address = address;
-    this.atOnce = { pushes: parts.pushesAtOnce };
+    this.address = database.address;
+    this.atOnce = { pushes: dialect.pushesAtOnce };
     this.threadAccess = threadAccess;
-    this.#parts = parts;
+    this.#database = database;
     this.#dialect = dialect;
-    this.#lane = new PushLane(name, (...load) => this.#send(...load), parts.pushedPage);
-    this.#store = {
-      dialect,
-      batchRows: new BatchRows(dialect),
-      access: (operation, purpose, work) => this.#access(operation, purpose, work),
-      wrote: (queue) => waking.wrote?.(queue),
-    };
-    this.#waits = new Waits(parts.clock);
-    this.lanes = new SqlLanes(this.#store);
-    this.#exchanger = new Exchanger({ ...parts, ...this.#store, lanes: this.lanes });
-    this.batches = new Batches(this.#store);
-    this.failed = new FailedJobs(this.#store);
-    this.locks = new Locks(this.#store);
-    this.records = new SqlRecords(this.#store, parts.recordWakes);
-    this.control = new SqlControl(this.#store, this.batches);
-    const { migrations } = tables;
+    this.#now = now;
+    this.#lane = new PushLane(name, (...load) => this.#send(...load), dialect.pushedPage);
+    this.#waits = new Waits(clock);
+    this.batches = this.whileOpen('batches', new Batches(database));
+    this.lanes = this.whileOpen('lanes', new SqlLanes(database));
+    this.#exchanger = new Exchanger(database, this.lanes);
+    this.failed = this.whileOpen('failed', new FailedJobs(database));
+    this.locks = this.whileOpen('locks', new Locks(database));
+    this.records = this.whileOpen('records', new SqlRecords(database));
+    this.control = this.whileOpen('control', new SqlControl(database, this.batches));
     this.migrations = {
-      ...migrations,
+      ...tables.migrations,
       run: async () => {
         this.checkOpen('migrate');
-        return migrations.run();
+        return tables.migrations.run();
       },
     };
   }
@@ -153,13 +112,13 @@ export class SqlConnection extends StoreConnection implements Connection {
   async push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void> {
     this.checkOpen('push');
     if (isOfBatch(entries, begins)) return this.#lane.pushBatch(queuedJobs(queue, entries), begins);
-    return this.#lane.pushAll(entries.length, queuedPages(queue, entries, this.#parts.pushedPage));
+    return this.#lane.pushAll(entries.length, queuedPages(queue, entries, this.#dialect.pushedPage));
   }
 
   async exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
     this.checkOpen('exchange');
     if (wanted?.within === undefined) return this.#exchanger.exchange(settlements, wanted);
-    const listening = this.#parts.waking.listening(wanted);
+    const listening = this.#database.waiters.listening(wanted);
     const results = settlements.length === 0 ? [] : (await this.#exchanger.exchange(settlements)).results;
     return settledThen(results, () => this.#waits.reserve(wanted, listening, () => this.#exchanger.reserve(wanted)));
   }
@@ -170,24 +129,21 @@ export class SqlConnection extends StoreConnection implements Connection {
     const results: RenewResult[] = [];
     for (const page of pagesOf(reservations, () => 0)) {
       const tokens = page.map(({ token }) => token as ReservationToken);
-      results.push(...(await this.#access('renew', purpose, () => this.#dialect.jobs.renew(tokens, lease))));
+      results.push(...(await this.#database.run(purpose, () => this.#dialect.jobs.renew(tokens, lease))));
     }
     return results;
   }
 
-  readonly queues: Required<Queues> = {
-    names: () => this.#access('queues', { consequence: 'no queues were listed' }, () => queues(this.#dialect)),
-    counts: async (queue) => {
-      const purpose = { consequence: 'nothing was counted' };
-      return inPieces(this.#store.access, 'counts', purpose, countJobs(this.#dialect, queue));
-    },
+  readonly queues: Required<Queues> = this.whileOpen('queues', {
+    names: () => this.#database.run({ consequence: 'no queues were listed' }, () => queues(this.#dialect)),
+    counts: (queue) => this.#database.inPieces({ consequence: 'nothing was counted' }, countJobs(this.#dialect, queue)),
     clear: async (queue) => {
       const purpose = repeatable(`not all jobs of queue '${queue}' were removed`);
       const removed = await clearQueue(
         this.#dialect,
         queue,
-        (work) => this.#access('clear', purpose, work),
-        (page) => this.batches.removing('clear', purpose, page),
+        (work) => this.#database.run(purpose, work),
+        (page) => this.batches.removing(purpose, page),
       );
       // For jobs that came meanwhile.
       await this.lanes.recount(true, [queue]);
@@ -195,37 +151,34 @@ export class SqlConnection extends StoreConnection implements Connection {
     },
     peek: async (queue, state, limit, after) => {
       const purpose = { consequence: 'nothing was shown' };
-      const jobs = await this.#access('peek', purpose, () => peek(this.#dialect, queue, state, limit, after));
+      const jobs = await this.#database.run(purpose, () => peek(this.#dialect, queue, state, limit, after));
       return jobs.map((job) => ({ ...shown(job), place: job.place }));
     },
     find: async (id, queue) => {
       const purpose = { consequence: `job ${id} was not looked for` };
       const reading = repeatable(purpose.consequence);
       for (let looks = 0; ; looks += 1) {
-        const job = await this.#access('find', purpose, () => find(this.#dialect, id, queue));
+        const job = await this.#database.run(purpose, () => find(this.#dialect, id, queue));
         if (job !== undefined) return { ...shown(job), queue: job.queue, state: job.state };
         if (looks === MOST_LOOKS) return 'unseen';
         // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.
-        if (!(await this.#access('find', reading, () => readSomeIds(this.#dialect, MOST_JOBS)))) return undefined;
+        if (!(await this.#database.run(reading, () => readSomeIds(this.#dialect, MOST_JOBS)))) return undefined;
       }
     },
-    forget: (queue) => {
-      const purpose = orderOf(`queue '${queue}' was not forgotten`);
-      return this.#access('forget', purpose, () => forgetQueue(this.#dialect, queue));
-    },
-  };
+    forget: (queue) =>
+      this.#database.run(orderOf(`queue '${queue}' was not forgotten`), () => forgetQueue(this.#dialect, queue)),
+  });
 
-  readonly keys: Required<KeyStore> = {
+  readonly keys: Required<KeyStore> = this.whileOpen('keys', {
     pushOnce: async ({ queue, entries, begins }, once) => {
       const looking = { consequence: entries.length === 1 ? 'the job was not queued' : 'the jobs were not queued' };
-      const known = await this.#access('pushOnce', looking, () => lookOnce(this.#dialect, once));
+      const known = await this.#database.run(looking, () => lookOnce(this.#dialect, once));
       if (known !== undefined) return known;
       const jobs = queuedJobs(queue, entries);
       const holders = (refused: PushAnswer) => this.#checked(jobs, refused, begins);
       const purpose = { ...repeatable(looking.consequence), durable: true };
-      const pushed = await this.#access('pushOnce', purpose, () => pushOnce(this.#store, jobs, begins, once, holders));
-      for (const name of typeof pushed === 'string' ? [] : [queue, ...queuesOf(begins?.callbacks ?? [])])
-        this.#store.wrote(name);
+      const pushed = await this.#database.run(purpose, () => pushOnce(this.#dialect, jobs, begins, once, holders));
+      if (typeof pushed !== 'string') this.#database.wrote(queue, ...queuesOf(begins?.callbacks ?? []));
       return pushed;
     },
     /** Unique keys are free when their jobs are gone, whoever removed them. */
@@ -233,11 +186,11 @@ export class SqlConnection extends StoreConnection implements Connection {
       ...(await this.batches.recount(options)),
       ...(await this.lanes.recount(options.repair)),
     ],
-  };
+  });
 
   async now(): Promise<Milliseconds> {
     this.checkOpen('now');
-    return this.#parts.now();
+    return this.#now();
   }
 
   /** Pushes within the user's transaction: the jobs are there once it is committed. */
@@ -259,7 +212,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   async diagnose(): Promise<readonly Diagnosis[]> {
     this.checkOpen('diagnose');
     try {
-      return await this.#parts.diagnose();
+      return await this.#database.tables.diagnose();
     } catch (error) {
       if (!(error instanceof OnqueueError)) throw error;
       return [{ level: 'error', subject: 'database', message: error.message }];
@@ -267,9 +220,10 @@ export class SqlConnection extends StoreConnection implements Connection {
   }
 
   protected async end(): Promise<void> {
-    this.#parts.recordWakes?.close();
+    const { engine, waiters } = this.#database;
+    waiters.records?.close();
     this.#waits.close();
-    this.#parts.waking.close?.();
+    waiters.close?.();
     await this.#lane.close();
     const clients = [this.#pushClient, ...this.#exchanger.clients.all]
       .filter(({ wasUsed }) => wasUsed)
@@ -277,25 +231,18 @@ export class SqlConnection extends StoreConnection implements Connection {
     if (clients.length > 0 && this.#dialect.recordsCalls) {
       const farewell = repeatable('what was told to this process is still recorded');
       const purpose = { ...farewell, deadline: FAREWELL_DEADLINE };
-      await this.#parts.engine.run(purpose, () => forgetCalls(this.#dialect, clients)).catch(() => undefined);
+      await engine.run(purpose, () => forgetCalls(this.#dialect, clients)).catch(() => undefined);
     }
-    await this.#parts.engine.close();
-  }
-
-  async #access<T>(operation: string, purpose: Purpose, work: () => Work<T>): Promise<T> {
-    this.checkOpen(operation);
-    await this.#parts.tables.check(purpose.consequence);
-    return this.#parts.engine.run(purpose, work);
+    await engine.close();
   }
 
   /** If the answer gets lost the call is repeated; nothing is queued twice. */
   async #send(...[jobs, consequence, begins]: Parameters<Send>): ReturnType<Send> {
-    await this.#parts.tables.check(consequence);
     // An unanswered transaction may still have its client's record locked.
     if (this.#pushClient.isUnheard) this.#pushClient = new CallClient();
     const client = this.#pushClient;
     const purpose = { consequence, writes: 'repeatable', durable: true } as const;
-    const pushing = this.#parts.engine.run(purpose, () => this.#dialect.jobs.push(jobs, client.next(), begins));
+    const pushing = this.#database.run(purpose, () => this.#dialect.jobs.push(jobs, client.next(), begins));
     const refused = await pushing.catch((error: unknown) => {
       if (!(error instanceof QueueUnavailableError) || error.facts.uncertain !== true) client.refused();
       throw error;
@@ -303,7 +250,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     client.heard();
     const holders = this.#checked(jobs, refused, begins);
     // A batch without jobs sends its callbacks at once.
-    for (const queue of queuesOf([...jobs, ...(begins?.callbacks ?? [])])) this.#store.wrote(queue);
+    this.#database.wrote(...queuesOf([...jobs, ...(begins?.callbacks ?? [])]));
     return holders;
   }
 
@@ -317,7 +264,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     const purpose = repeatable('the job was not queued');
     // Outside of the transaction: within it, a new name would make others wait until it ends.
     for (const name of jobs.remember === undefined ? [] : [queue, ...queuesOf(begins?.callbacks ?? [])]) {
-      await this.#access('push', purpose, () => written(jobs.remember!(name)));
+      await this.#database.run(purpose, () => written(jobs.remember!(name)));
     }
     const pages = isOfBatch(entries, begins) ? [queuedJobs(queue, entries)] : queuedPages(queue, entries);
     const held = new Map<number, Exclude<Pushed, 'queued'>>();
@@ -325,7 +272,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     const divided: SqlSession = {
       run: (statements) =>
         statements[0]?.apart === true
-          ? this.#access('push', { consequence: purpose.consequence }, () => runAll(statements))
+          ? this.#database.run({ consequence: purpose.consequence }, () => runAll(statements))
           : session.run(statements),
     };
     for (const page of pages) {

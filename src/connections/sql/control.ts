@@ -13,9 +13,8 @@ import {
 } from '../contract';
 import { tiesAtEnd, type Batches } from './batches';
 import { FENCE, tiedIn, type Dialect, type ReservationToken } from './dialect';
+import { orderOf, repeatable, DatabasePart, type Purpose, type Database } from './database';
 import {
-  orderOf,
-  repeatable,
   numberOf,
   numeral,
   raw,
@@ -24,24 +23,21 @@ import {
   valueOf,
   sql,
   written,
-  StorePart,
-  type Purpose,
   type Row,
   type Sql,
   type SqlRow,
   type Work,
-  type Store,
 } from './statement';
 import { cancel, cancelledOf, readSomeIds, withId } from './jobs';
 
 /** Jobs of other programs whose ids are read in one call. */
 const PAGE = 100;
 
-export class SqlControl extends StorePart implements Control {
+export class SqlControl extends DatabasePart implements Control {
   readonly #batches: Batches;
 
-  constructor(store: Store, batches: Batches) {
-    super(store);
+  constructor(database: Database, batches: Batches) {
+    super(database);
     this.#batches = batches;
   }
 
@@ -52,8 +48,8 @@ export class SqlControl extends StorePart implements Control {
     left?: (queue: string, payload: Buffer) => void,
   ): Promise<CancelResult> {
     const order = orderOf(`job ${id} was not cancelled`);
-    const done = await this.#ordered('control.cancel', order, () =>
-      this.#batches.removing('control.cancel', order, () => cancel(this.dialect, id, queue, reason)),
+    const done = await this.#ordered(order, () =>
+      this.#batches.removing(order, () => cancel(this.dialect, id, queue, reason)),
     );
     if (done.left !== undefined) left?.(done.left.queue, done.left.payload);
     return done.result as CancelResult;
@@ -62,38 +58,34 @@ export class SqlControl extends StorePart implements Control {
   async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
     const ids = reservations.map(({ token }) => (token as ReservationToken).id);
     const purpose = { consequence: 'no job learned that it was cancelled' };
-    const cancelled = await this.access('control.cancelled', purpose, () => cancelledOf(this.dialect, ids));
+    const cancelled = await this.database.run(purpose, () => cancelledOf(this.dialect, ids));
     return ids.map((id) => cancelled.get(id) ?? false);
   }
 
   async reschedule(id: string, to: Moment, queue?: string): Promise<RescheduleResult | 'debounced'> {
     const order = orderOf(`job ${id} was not rescheduled`);
-    const done = await this.#ordered('control.reschedule', order, () =>
-      this.access('control.reschedule', order, () => reschedule(this.dialect, id, to, queue)),
+    const done = await this.#ordered(order, () =>
+      this.database.run(order, () => reschedule(this.dialect, id, to, queue)),
     );
-    if (done.queue !== undefined) this.wrote(done.queue);
+    if (done.queue !== undefined) this.database.wrote(done.queue);
     return done.result as RescheduleResult | 'debounced';
   }
 
   /** Gives an order to a job until it was not `raced`. */
-  async #ordered<T extends { readonly result: string }>(
-    operation: string,
-    order: Purpose,
-    give: () => Promise<T>,
-  ): Promise<T> {
+  async #ordered<T extends { readonly result: string }>(order: Purpose, give: () => Promise<T>): Promise<T> {
     const reading: Purpose = { ...order, writes: 'repeatable' };
     for (;;) {
       const done = await give();
       if (done.result === 'raced') continue;
       // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.
-      if (done.result !== 'unknown' || !(await this.access(operation, reading, () => readSomeIds(this.dialect, PAGE))))
+      if (done.result !== 'unknown' || !(await this.database.run(reading, () => readSomeIds(this.dialect, PAGE))))
         return done;
     }
   }
 
   async pause(queue: string, seconds: Seconds = Infinity): Promise<boolean> {
     const { tables, replace, after } = this.dialect;
-    const wasPaused = await this.access('control.pause', orderOf(`queue '${queue}' was not paused`), () => {
+    const wasPaused = await this.database.run(orderOf(`queue '${queue}' was not paused`), () => {
       const ends = seconds === Infinity ? null : after(seconds);
       const pause = replace(tables.orders, ['kind', 'value'], { kind: 'pause', value: queue, ends_at: ends });
       return this.#changePaused(queue, pause);
@@ -102,13 +94,13 @@ export class SqlControl extends StorePart implements Control {
   }
 
   async resume(queue: string): Promise<boolean> {
-    const wasPaused = await this.access('control.resume', orderOf(`queue '${queue}' was not resumed`), () =>
+    const wasPaused = await this.database.run(orderOf(`queue '${queue}' was not resumed`), () =>
       this.#changePaused(
         queue,
         sql`DELETE FROM ${this.dialect.tables.orders} WHERE kind = 'pause' AND value = ${queue}`,
       ),
     );
-    this.wrote(queue);
+    this.database.wrote(queue);
     return wasPaused;
   }
 
@@ -119,13 +111,13 @@ export class SqlControl extends StorePart implements Control {
         ? sql`DELETE FROM ${tables.orders} WHERE kind = 'running' AND value = ${queue}`
         : replace(tables.orders, ['kind', 'value'], { kind: 'running', value: queue, amount: running });
     const order = orderOf(`the limit of queue '${queue}' was not changed`);
-    await this.access('control.limit', { ...order, writes: 'repeatable' }, () => written(change));
-    this.wrote(queue);
+    await this.database.run({ ...order, writes: 'repeatable' }, () => written(change));
+    this.database.wrote(queue);
   }
 
   async limits(): Promise<readonly RunningLimit[]> {
     const { read, tables } = this.dialect;
-    const rows = await this.access('control.limits', { consequence: 'no limits were listed' }, () =>
+    const rows = await this.database.run({ consequence: 'no limits were listed' }, () =>
       rowsOf(sql`SELECT ${read('value')}, amount FROM ${tables.orders} WHERE kind = 'running'`),
     );
     const limits = rows.map(([queue, amount]) => ({ queue: String(queue), running: Number(amount) }));
@@ -134,9 +126,11 @@ export class SqlControl extends StorePart implements Control {
 
   async paused(): Promise<readonly Pause[]> {
     const { read } = this.dialect;
-    const [rows, over] = await this.access('control.paused', { consequence: 'no paused queues were listed' }, () =>
-      runAll([sql`SELECT ${read('value')}, ends_at ${this.#paused}`, sql`SELECT 1 ${this.#over} LIMIT 1`]),
-    ).then((results) => results.map((result) => result.rows) as [readonly SqlRow[], readonly SqlRow[]]);
+    const [rows, over] = await this.database
+      .run({ consequence: 'no paused queues were listed' }, () =>
+        runAll([sql`SELECT ${read('value')}, ends_at ${this.#paused}`, sql`SELECT 1 ${this.#over} LIMIT 1`]),
+      )
+      .then((results) => results.map((result) => result.rows) as [readonly SqlRow[], readonly SqlRow[]]);
     if (over.length > 0) await this.#tidy();
     const pauses = rows.map(([queue, until]) => pauseOf(String(queue), (numberOf(until) ?? Infinity) * 1000));
     return pauses.toSorted((a, b) => (a.queue < b.queue ? -1 : 1));
@@ -145,14 +139,14 @@ export class SqlControl extends StorePart implements Control {
   /** Removes pauses that are over, so that they do not pile up. */
   async #tidy(): Promise<void> {
     const purpose = repeatable('pauses that are over were not removed');
-    await this.access('control.paused', purpose, () => written(sql`DELETE ${this.#over}`)).catch(() => undefined);
+    await this.database.run(purpose, () => written(sql`DELETE ${this.#over}`)).catch(() => undefined);
   }
 
   async restart(): Promise<void> {
     const { tables, insertNew } = this.dialect;
     const token = uuidv7();
     const purpose: Purpose = { ...orderOf('no worker was told to restart'), writes: 'repeatable' };
-    await this.access('control.restart', purpose, function* () {
+    await this.database.run(purpose, function* () {
       // The largest token counts, which is the latest, so two restarts at the same time do not undo each other.
       yield* written(insertNew(tables.orders, { kind: 'restart', value: token }));
       yield* written(sql`DELETE FROM ${tables.orders} WHERE kind = 'restart' AND value < ${token}`);

@@ -33,7 +33,7 @@ import {
 } from '../contract';
 import type { FailedEntry } from '../failed-store';
 import type { BatchChange } from '../kit/batch-counts';
-import type { Listening } from '../kit/connection';
+import type { BatchRows } from './batch-rows';
 import type { CallMark } from './calls';
 import {
   raw,
@@ -96,7 +96,12 @@ export interface Dialect {
   readonly removeJobs: (page: Sql) => Work<Removed>;
   readonly failed: FailedColumns;
   readonly jobs: JobStatements;
+  readonly batches: BatchRows;
   readonly lanes: LaneStatements;
+  /** The maximum number of jobs that one call pushes, if other than the usual limit of a call. */
+  readonly pushedPage?: number;
+  /** See `AtOnce.pushes`. */
+  readonly pushesAtOnce?: number;
   /** Whether calls are recorded, because their answers can get lost on the way. */
   readonly recordsCalls: boolean;
 
@@ -382,17 +387,6 @@ export function lanesOf(moves: readonly LaneMove[]): ReadonlyMap<string, Readonl
 /** A reserved job with a unique key. */
 export interface TiedReservation extends ReservationToken {
   readonly tied: TiedJob;
-}
-
-/** How workers wait: for hints if the database sends some, otherwise by polling. */
-export interface Waking {
-  /** How one wait listens. */
-  listening(wanted: Wanted): Listening;
-  /** This process has written to the queue, so there may be a job. */
-  wrote?(queue: string): void;
-  /** There were jobs on these queues, so more may follow soon. */
-  busy?(queues: readonly string[]): void;
-  close?(): void;
 }
 
 /** The results of `renew`, from the rows (id, fence, cancelled) that were renewed. */

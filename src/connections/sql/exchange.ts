@@ -20,7 +20,6 @@ import {
   type Outlook,
   type ReservationToken,
   type TiedReservation,
-  type Waking,
   type Dialect,
   type Line,
   type LaneMove,
@@ -28,17 +27,8 @@ import {
   type QueuedJob,
   type TakenJob,
 } from './dialect';
-import {
-  repeatable,
-  raw,
-  sql,
-  type RowId,
-  type Work,
-  type Store,
-  type Sql,
-  type SqlRow,
-  type SqlValue,
-} from './statement';
+import { repeatable, type Database } from './database';
+import { raw, sql, type RowId, type Work, type Sql, type SqlRow, type SqlValue } from './statement';
 import { cancelledOf, rewrite, type Rewritten } from './jobs';
 import type { Seconds } from '../../base/clock';
 import {
@@ -54,14 +44,6 @@ import {
 import { uuidv7 } from '../../payload/uuid';
 import { changeBy } from '../kit/batch-counts';
 
-export interface ExchangerParts extends Store {
-  readonly name: string;
-  readonly lanes: SqlLanes;
-  readonly waking: Waking;
-  /** Whether the store has lost what it confirmed; true once for each loss. Absent if this cannot be known. */
-  readonly hasForgotten?: (() => boolean) | undefined;
-}
-
 /** `settled`: ids of jobs. */
 interface Answer extends Pick<HandedOut, 'unreadable'>, Pick<Outlook, 'stuck' | 'late'> {
   readonly settled: ReadonlySet<RowId>;
@@ -76,22 +58,24 @@ const NOT_SETTLED = 'no outcome was recorded';
 const NOT_RESERVED = 'no job was reserved';
 
 export class Exchanger {
-  readonly #parts: ExchangerParts;
+  readonly #database: Database;
+  readonly #lanes: SqlLanes;
   /** Their calls may have been recorded. */
   readonly clients = new CallClients();
   readonly #settling = new Settling(sizeOf);
 
-  constructor(parts: ExchangerParts) {
-    this.#parts = parts;
+  constructor(database: Database, lanes: SqlLanes) {
+    this.#database = database;
+    this.#lanes = lanes;
   }
 
   /** Reserves at once. */
   async reserve(request: Wanted): Promise<ReserveReply> {
-    const { access, dialect } = this.#parts;
+    const { dialect } = this.#database;
     // Usually an idle worker is polling. Without locks it hinders nobody.
     if (dialect.jobs.idle !== undefined) {
       const look = (): Work<Outlook | undefined> => dialect.jobs.idle!(request.queues);
-      const outlook = await access('exchange', { consequence: NOT_RESERVED }, look);
+      const outlook = await this.#database.run({ consequence: NOT_RESERVED }, look);
       if (outlook !== undefined) {
         const { stuck, ...rest } = outlook;
         if (!(await this.#mend(stuck))) return this.#withNews({ reservations: [], setAside: [], ...rest });
@@ -143,17 +127,15 @@ export class Exchanger {
     settlements: readonly Settlement[],
     request: Wanted | undefined,
   ): Promise<Settled & Pick<Answer, 'unreadable' | 'stuck' | 'late'>> {
-    const { name, access } = this.#parts;
     const reserving = settlements.length === 0 ? NOT_RESERVED : `${NOT_SETTLED}, and ${NOT_RESERVED}`;
     const consequence = request === undefined ? NOT_SETTLED : reserving;
-    const endings = settlements.map((settlement) => endingOf(settlement, name));
+    const endings = settlements.map((settlement) => endingOf(settlement, this.#database.name));
     // If a reservation has several endings, the first one counts.
     const ends = new Map<RowId, Ending>();
     for (const ending of endings) if (!ends.has(ending.id)) ends.set(ending.id, ending);
     try {
       const left = request === undefined ? [...queuesIn(settlements)] : undefined;
-      const { settled, reply, unreadable, sentTo, roomy, stuck, late } = await access(
-        'exchange',
+      const { settled, reply, unreadable, sentTo, roomy, stuck, late } = await this.#database.run(
         repeatable(consequence),
         () => this.#handOut({ endings: [...ends.values()], request, left, mark: client.next() }),
       );
@@ -171,7 +153,7 @@ export class Exchanger {
 
   /** If a later step fails, the client's next call gives back what was reserved here. */
   *#handOut(exchange: Exchange): Work<Answer> {
-    const { dialect, batchRows } = this.#parts;
+    const { dialect } = this.#database;
     const freed = freedIn(exchange.endings);
     // Before they go back: afterwards they are nobody's.
     if (freed.length > 0) yield* dialect.jobs.giveUp(freed);
@@ -182,7 +164,7 @@ export class Exchanger {
     const back = reservations.filter(({ counters }) => counters.releases > 0).flatMap(takenBack);
     if (back.length > 0) yield* dialect.jobs.takeBack(back);
     const ordered = yield* this.#withReasons(reservations);
-    const marked = isCancelling ? yield* withCancelledBatches(ordered, batchRows) : ordered;
+    const marked = isCancelling ? yield* withCancelledBatches(ordered, dialect.batches) : ordered;
     const { stuck, late, ...rest } = outlook;
     const reply = { reservations: marked, setAside: [], ...rest };
     return { settled, reply, unreadable, sentTo, roomy, stuck, late };
@@ -193,7 +175,7 @@ export class Exchanger {
    * only.
    */
   *#rewrite(jobs: readonly Rewritten[]): Work<void> {
-    const { dialect } = this.#parts;
+    const { dialect } = this.#database;
     try {
       yield* rewrite(dialect, jobs);
     } catch (error) {
@@ -206,7 +188,7 @@ export class Exchanger {
     const idOf = ({ token }: Reservation): RowId => (token as ReservationToken).id;
     const ending = reservations.filter(({ cancelled }) => cancelled !== undefined);
     if (ending.length === 0) return reservations;
-    const reasons = yield* cancelledOf(this.#parts.dialect, ending.map(idOf));
+    const reasons = yield* cancelledOf(this.#database.dialect, ending.map(idOf));
     return reservations.map((reservation) =>
       reservation.cancelled === undefined
         ? reservation
@@ -217,22 +199,21 @@ export class Exchanger {
   /** Whether a job came in. What is wrong with the store is reported by the next call. */
   async #mend(stuck: readonly string[] = [], late: readonly string[] = []): Promise<boolean> {
     let cameIn = false;
-    for (const queue of late) cameIn = (await this.#parts.lanes.enter(queue).catch(() => false)) || cameIn;
-    for (const queue of stuck) cameIn = (await this.#parts.lanes.mend(queue).catch(() => false)) || cameIn;
+    for (const queue of late) cameIn = (await this.#lanes.enter(queue).catch(() => false)) || cameIn;
+    for (const queue of stuck) cameIn = (await this.#lanes.mend(queue).catch(() => false)) || cameIn;
     return cameIn;
   }
 
   #withNews(reply: ReserveReply): ReserveReply {
-    return this.#parts.hasForgotten?.() === true ? { ...reply, forgotten: true } : reply;
+    return this.#database.engine.hasForgotten?.() === true ? { ...reply, forgotten: true } : reply;
   }
 
   #wakeOthers(endings: readonly Ending[], sentTo: readonly string[], { reservations }: ReserveReply): void {
-    const { waking, wrote } = this.#parts;
     const released = endings.flatMap((ending) => (ending.kind === 'released' ? [ending.queue] : []));
     const following = followersOf(endings).map(({ queue }) => queue);
     const entered = endings.flatMap(({ lane }) => lane?.queue ?? []);
-    for (const queue of new Set([...released, ...following, ...entered, ...sentTo])) wrote(queue);
-    if (reservations.length > 0) waking.busy?.(reservations.map(({ queue }) => queue));
+    this.#database.wrote(...new Set([...released, ...following, ...entered, ...sentTo]));
+    if (reservations.length > 0) this.#database.waiters.busy?.(reservations.map(({ queue }) => queue));
   }
 }
 

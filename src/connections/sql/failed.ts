@@ -18,16 +18,14 @@ import { nextToRead } from '../../base/collections';
 import { retried } from '../kit/batch-counts';
 import { countMany } from './queues';
 import { newJob, type Dialect, type NewFailure } from './dialect';
+import { repeatable, DatabasePart } from './database';
 import {
-  repeatable,
   numeral,
   raw,
   rowsOf,
   sql,
   written,
   writtenPages,
-  inPieces,
-  StorePart,
   type Row,
   type RowId,
   type Sql,
@@ -45,13 +43,13 @@ const LOOKED_AT = 1000;
 
 const REMOVING = repeatable('not all of the failed jobs were removed');
 
-export class FailedJobs extends StorePart implements FailedStore {
+export class FailedJobs extends DatabasePart implements FailedStore {
   async put(entry: NewFailure): Promise<string> {
     const consequence = `the failed job ${entry.id} was not kept`;
     // The same id whenever this call is repeated.
     const own = uuidv7();
     const dialect = this.dialect;
-    return this.access('failed.put', { ...repeatable(consequence), durable: true }, function* () {
+    return this.database.run({ ...repeatable(consequence), durable: true }, function* () {
       const id = keptUnder(yield* failedJob(dialect, entry.id), entry, () => own);
       if (id === undefined) return entry.id;
       // Replaces the entry with the same id, and becomes the newest.
@@ -62,45 +60,45 @@ export class FailedJobs extends StorePart implements FailedStore {
 
   async list(options: Parameters<FailedStore['list']>[0]): Promise<readonly ListedEntry[]> {
     const purpose = { consequence: 'no failed jobs were listed' };
-    return inPieces(this.access, 'failed.list', purpose, this.#page(options));
+    return this.database.inPieces(purpose, this.#page(options));
   }
 
   async find(id: string): Promise<readonly FailedEntry[]> {
     const purpose = { consequence: `the failed job ${id} was not read` };
-    const entry = await this.access('failed.find', purpose, () => failedJob(this.dialect, id));
+    const entry = await this.database.run(purpose, () => failedJob(this.dialect, id));
     return entry === undefined ? [] : [entry];
   }
 
   async count(queue?: string): Promise<number> {
     const purpose = { consequence: 'no failed jobs were counted' };
-    return inPieces(this.access, 'failed.count', purpose, countMany(this.dialect, this.#of(queue), raw('id')));
+    return this.database.inPieces(purpose, countMany(this.dialect, this.#of(queue), raw('id')));
   }
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
     const { id, queue, failedAt } = entry;
-    const { batchRows, dialect } = this;
-    const { jobs, key, failed, transaction, skipLocked } = dialect;
+    const { dialect } = this;
+    const { batches, jobs, key, failed, transaction, skipLocked } = dialect;
     const purpose = { consequence: `the failed job ${id} was not retried`, writes: 'once' } as const;
     const ties = readTies(payload);
     const batch = ties?.batch;
     const job = { ...newJob(payload, 0), queue, unique: false, tie: ties?.unique, lane: ties?.lane };
     const thisJob = sql`FROM ${this.#table}
       WHERE uuid = ${key(id)} AND ${failed.failedAt} = ${failedAt} AND ${failed.hasPayload(entry.payload)}`;
-    const result = await this.access('failed.retry', purpose, () =>
+    const result = await this.database.run(purpose, () =>
       transaction(function* () {
         // If another call is retrying it, it is as good as gone.
         if ((yield* rowsOf(sql`SELECT 1 ${thisJob} ${skipLocked}`)).length === 0) return false;
         if (jobs.remember !== undefined) yield* written(jobs.remember(queue));
-        if (batch !== undefined) yield* batchRows.held(batch.id);
+        if (batch !== undefined) yield* batches.held(batch.id);
         const refused = yield* jobs.push([job], undefined);
         const held = typeof refused === 'object' ? refused.get(0) : undefined;
         if (held !== undefined && 'duplicate' in held) return { held: held.duplicate };
         yield* written(sql`DELETE ${thisJob}`);
-        if (batch !== undefined) yield* batchRows.change(batch.id, retried(batch.weight));
+        if (batch !== undefined) yield* batches.change(batch.id, retried(batch.weight));
         return true;
       }),
     );
-    if (result === true) this.wrote(queue);
+    if (result === true) this.database.wrote(queue);
     return result;
   }
 
@@ -109,15 +107,15 @@ export class FailedJobs extends StorePart implements FailedStore {
     const isThis = payload === undefined ? raw('') : sql`AND ${failed.hasPayload(payload)}`;
     const removal = sql`DELETE FROM ${this.#table} WHERE uuid = ${key(id)} AND queue = ${queue} ${isThis}`;
     const purpose = { consequence: `the failed job ${id} was kept`, writes: 'once' } as const;
-    return (await this.access('failed.forget', purpose, () => written(removal))) > 0;
+    return (await this.database.run(purpose, () => written(removal))) > 0;
   }
 
   async flush(queue?: string): Promise<number> {
-    return inPieces(this.access, 'failed.flush', REMOVING, this.#removeOthers(0, queue));
+    return this.database.inPieces(REMOVING, this.#removeOthers(0, queue));
   }
 
   async prune({ olderThan, keep, queue }: Parameters<FailedStore['prune']>[0]): Promise<number> {
-    const removing = (work: Work<number>): Promise<number> => inPieces(this.access, 'failed.prune', REMOVING, work);
+    const removing = (work: Work<number>): Promise<number> => this.database.inPieces(REMOVING, work);
     const old = olderThan === undefined ? 0 : await removing(this.#removeOlder(olderThan, queue));
     return keep === undefined ? old : old + (await removing(this.#removeOthers(keep, queue)));
   }

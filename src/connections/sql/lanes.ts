@@ -3,7 +3,8 @@ import { MOST_JOBS } from '../../base/collections';
 import type { Finding, LaneChange, LanePage, LaneState, LaneStore } from '../contract';
 import { isTrue, MAY_BE_IN, type Dialect } from './dialect';
 import { countMany, few, MOST_COUNTED_AT_ONCE } from './queues';
-import { inPieces, raw, repeatable, rowsOf, sql, StorePart, written, type Work } from './statement';
+import { repeatable, DatabasePart } from './database';
+import { raw, rowsOf, sql, written, type Work } from './statement';
 import { queues } from './jobs';
 
 interface KnownLane extends LaneState {
@@ -11,15 +12,15 @@ interface KnownLane extends LaneState {
   readonly isListed: boolean;
 }
 
-export class SqlLanes extends StorePart implements LaneStore {
+export class SqlLanes extends DatabasePart implements LaneStore {
   async list(queue: string, after = ''): Promise<LanePage> {
-    const known = await this.#page('lanes.list', queue, after);
+    const known = await this.#page(queue, after);
     const lanes = known.flatMap(({ isListed, ...lane }) => (isListed ? [lane] : []));
     return { lanes, ...nextOf(known) };
   }
 
   async find(queue: string, lane: string): Promise<LaneState | undefined> {
-    const [{ isListed, ...found } = { isListed: false }] = await this.#page('lanes.find', queue, '', lane);
+    const [{ isListed, ...found } = { isListed: false }] = await this.#page(queue, '', lane);
     return isListed ? (found as LaneState) : undefined;
   }
 
@@ -31,7 +32,7 @@ export class SqlLanes extends StorePart implements LaneStore {
         ? sql`own_limit = ${change.limit ?? null}`
         : sql`paused = ${raw(change.paused ? 'TRUE' : 'FALSE')}`;
     const purpose = { ...repeatable(`the lane '${lane}' of queue '${queue}' was not changed`), durable: true };
-    await this.access('lanes.change', purpose, () =>
+    await this.database.run(purpose, () =>
       transaction(function* () {
         yield* lanes.lock(queue, lane);
         yield* written(insertNew(tables.lanes, { queue, lane }));
@@ -39,7 +40,7 @@ export class SqlLanes extends StorePart implements LaneStore {
         yield* lanes.letIn(queue, [lane]);
       }),
     );
-    this.wrote(queue);
+    this.database.wrote(queue);
   }
 
   /**
@@ -50,15 +51,15 @@ export class SqlLanes extends StorePart implements LaneStore {
   async recount(repair: boolean, only?: readonly string[]): Promise<readonly Finding[]> {
     const looking = { consequence: 'the lanes were not recounted' };
     const findings: Finding[] = [];
-    for (const queue of only ?? (await this.access('recount', looking, () => queues(this.dialect)))) {
+    for (const queue of only ?? (await this.database.run(looking, () => queues(this.dialect)))) {
       for (let after: string | undefined = ''; after !== undefined;) {
-        const page: readonly KnownLane[] = await this.#page('recount', queue, after);
+        const page: readonly KnownLane[] = await this.#page(queue, after);
         after = nextOf(page).next;
         const roomy = page.filter(({ paused, held, inside, running }) => !paused && held > 0 && inside < running);
         for (const { lane, running, inside } of roomy)
           findings.push({ kind: 'crowded', queue, lane, inside: running, found: inside });
         const moved = page.filter((lane) => !lane.isListed || roomy.includes(lane)).map(({ lane }) => lane);
-        if (repair && moved.length > 0) await this.#letIn('recount', queue, moved);
+        if (repair && moved.length > 0) await this.#letIn(queue, moved);
       }
     }
     return findings;
@@ -67,30 +68,28 @@ export class SqlLanes extends StorePart implements LaneStore {
   /** After all jobs of a queue are held or gone. Returns whether one came in. */
   async mend(queue: string): Promise<boolean> {
     const looking = { consequence: 'no held job was let in' };
-    const found = await this.access('exchange', looking, () => roomyLanes(this.dialect, queue));
-    return found.length > 0 && (await this.#letIn('exchange', queue, found)) > 0;
+    const found = await this.database.run(looking, () => roomyLanes(this.dialect, queue));
+    return found.length > 0 && (await this.#letIn(queue, found)) > 0;
   }
 
   /** Due jobs enter their lanes. Returns whether there were any. */
   async enter(queue: string): Promise<boolean> {
     const purpose = repeatable('no due job entered its lane');
     const { lanes } = this.dialect;
-    return (await this.access('exchange', purpose, () => lanes.enter!(queue))) > 0;
+    return (await this.database.run(purpose, () => lanes.enter!(queue))) > 0;
   }
 
-  #page(operation: string, queue: string, after: string, only?: string): Promise<readonly KnownLane[]> {
+  #page(queue: string, after: string, only?: string): Promise<readonly KnownLane[]> {
     const purpose = { consequence: 'no lanes were listed' };
-    return inPieces(this.access, operation, purpose, lanesBehind(this.dialect, queue, after, only));
+    return this.database.inPieces(purpose, lanesBehind(this.dialect, queue, after, only));
   }
 
   /** @param lanes sorted */
-  async #letIn(operation: string, queue: string, lanes: readonly string[]): Promise<number> {
+  async #letIn(queue: string, lanes: readonly string[]): Promise<number> {
     const { dialect } = this;
     const purpose = repeatable('no held job was let in');
-    const count = await this.access(operation, purpose, () =>
-      dialect.transaction(() => dialect.lanes.letIn(queue, lanes)),
-    );
-    if (count > 0) this.wrote(queue);
+    const count = await this.database.run(purpose, () => dialect.transaction(() => dialect.lanes.letIn(queue, lanes)));
+    if (count > 0) this.database.wrote(queue);
     return count;
   }
 }

@@ -15,7 +15,7 @@ import { queuesOf } from './batches';
 import { timeOf } from './jobs';
 import { removeEnded } from './records';
 import { followerOf } from './exchange';
-import { rowsOf, sql, written, type Sql, type Work, type Store } from './statement';
+import { rowsOf, sql, written, type Sql, type Work } from './statement';
 
 interface Load {
   readonly jobs: readonly QueuedJob[];
@@ -174,7 +174,7 @@ export function* lookOnce(dialect: Dialect, { key, until }: Once): Work<'before'
 
 /** @param checked throws if the jobs were refused; then the key is not kept either */
 export function* pushOnce(
-  { dialect, batchRows }: Pick<Store, 'dialect' | 'batchRows'>,
+  dialect: Dialect,
   jobs: readonly QueuedJob[],
   begins: NewBatch | undefined,
   { key, until }: Once,
@@ -196,7 +196,7 @@ export function* pushOnce(
     if (!isNew) return 'before';
     const batch = begins === undefined ? jobs[0]?.batch?.id : undefined;
     const ties = jobs.map((job) => job.batch);
-    const late = batch === undefined ? undefined : yield* batchRows.change(batch, skipped(ties));
+    const late = batch === undefined ? undefined : yield* dialect.batches.change(batch, skipped(ties));
     if (late !== undefined) {
       if (late.followUps.length > 0) yield* dialect.jobs.push(late.followUps.map(followerOf), undefined);
       return 'skipped';

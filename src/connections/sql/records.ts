@@ -3,22 +3,18 @@ import { systemRandom, type Seconds } from '../../base/clock';
 import { pagesOf } from '../../base/collections';
 import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
 import { isTrue, type Addition, type Dialect } from './dialect';
+import { repeatable, DatabasePart, type Purpose, type Database, type RecordWakes } from './database';
 import {
-  repeatable,
   raw,
   rowsOf,
   sql,
   valueOf,
   written,
-  inPieces,
-  StorePart,
   insertInto,
   type Row,
   type Sql,
   type SqlRow,
   type Work,
-  type Store,
-  type Purpose,
 } from './statement';
 import { rowLimit, BEFORE_ALL, rowAfter } from './jobs';
 import type { LockStore } from '../lock-store';
@@ -57,33 +53,25 @@ const FIRST: SqlRow = [Number.MAX_SAFE_INTEGER, ''];
 
 const LAST_FIRST = raw('ORDER BY ends_at DESC, id DESC');
 
-/** How a database wakes those who wait for a record. */
-export interface RecordWakes extends Pick<RecordWake, 'listen'> {
-  /** The statement that writes a record and notifies in the same step. */
-  telling(change: Sql, kind: string, id: string): Sql;
-  /** Those who wait look once more. */
-  close(): void;
-}
-
-export class SqlRecords extends StorePart implements RecordStore {
+export class SqlRecords extends DatabasePart implements RecordStore {
   readonly wake: RecordWake | undefined;
 
-  /** @param wakes absent if nobody is woken */
-  constructor(store: Store, wakes?: RecordWakes) {
-    super(store);
+  constructor(database: Database) {
+    super(database);
+    const wakes = database.waiters.records;
     this.wake = wakes && {
       put: async (record, keep) => {
         const purpose = repeatable(`the record ${record.id} was not written`);
-        await store.access('records.wake.put', purpose, () => this.#put([record], keep, wakes));
+        await database.run(purpose, () => this.#put([record], keep, wakes));
       },
-      listen: (kind, id, wake) => wakes.listen(kind, store.dialect.text(id), wake),
+      listen: (kind, id, wake) => wakes.listen(kind, database.dialect.text(id), wake),
     };
   }
 
   async put(records: readonly StoreRecord[], keep: Seconds, most = Infinity): Promise<void> {
     const purpose = repeatable('not all of the records were written');
     for (const page of pagesOf(records, ({ value }) => Buffer.byteLength(value))) {
-      await this.access('records.put', purpose, () => this.#put(page, keep));
+      await this.database.run(purpose, () => this.#put(page, keep));
       for (const kind of new Set(page.map((record) => record.kind))) {
         const count = page.filter((record) => record.kind === kind).length;
         if (systemRandom() < (count * BEYOND) / most) await this.#removeBeyond(kind, most, count);
@@ -95,7 +83,7 @@ export class SqlRecords extends StorePart implements RecordStore {
     const { tables, read, now } = this.dialect;
     // `ends_at` is not a condition, or PostgreSQL might scan all records of the kind by their ends.
     const value = sql`CASE WHEN ends_at > ${now()} THEN ${read('value')} END`;
-    const found = await this.access('records.get', { consequence: `the record ${id} was not read` }, () =>
+    const found = await this.database.run({ consequence: `the record ${id} was not read` }, () =>
       valueOf(sql`SELECT ${value} FROM ${tables.records} WHERE ${this.#isThis(kind, id)}`),
     );
     return found === null ? undefined : String(found);
@@ -103,20 +91,20 @@ export class SqlRecords extends StorePart implements RecordStore {
 
   async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
     const purpose = { consequence: 'no records were listed' };
-    const rows = await inPieces(this.access, 'records.list', purpose, this.#page(kind, limit, offset));
+    const rows = await this.database.inPieces(purpose, this.#page(kind, limit, offset));
     return rows.map(([id, value]) => ({ kind, id: String(id), value: String(value) }));
   }
 
   async replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Promise<boolean> {
     const purpose = { ...repeatable(`the record ${record.id} was not replaced`), durable: true };
-    return this.access('records.replace', purpose, () => this.#replace(record, expected, keep));
+    return this.database.run(purpose, () => this.#replace(record, expected, keep));
   }
 
   async add(sums: readonly Sums[], source: string, sequence: number): Promise<void> {
     const amounts = amountsOf(sums, this.dialect.text);
     if (amounts.length === 0) return;
     const keep = Math.max(...sums.map((one) => one.keep));
-    await this.access('records.add', repeatable('nothing was added to sums'), () =>
+    await this.database.run(repeatable('nothing was added to sums'), () =>
       this.#add({ source, sequence, keep, amounts }),
     );
   }
@@ -125,7 +113,7 @@ export class SqlRecords extends StorePart implements RecordStore {
     const { tables, read, text, now } = this.dialect;
     const rows: SqlRow[] = [];
     for (const page of pagesOf(names, () => 0, READ_TOGETHER)) {
-      const some = await this.access('records.sums', { consequence: 'no sums were read' }, () =>
+      const some = await this.database.run({ consequence: 'no sums were read' }, () =>
         rowsOf(sql`SELECT ${read('name')}, ${read('field')}, amount, CASE WHEN ends_at > ${now()} THEN 1 ELSE 0 END
           FROM ${tables.sums} WHERE name IN (${page.map((name) => text(name))})`),
       );
@@ -178,12 +166,12 @@ export class SqlRecords extends StorePart implements RecordStore {
     const { tables, remove, skipLocked } = this.dialect;
     const purpose = repeatable('not all of the records beyond the bound were removed');
     const { consequence } = purpose;
-    const first = await inPieces(this.access, 'records.put', { consequence }, this.#placeAfter(kind, most));
+    const first = await this.database.inPieces({ consequence }, this.#placeAfter(kind, most));
     if (first === undefined) return;
     // Without an order, as PostgreSQL would sort all that are beyond the bound.
     const page = sql`SELECT kind, id ${this.#upTo(kind, first)} LIMIT ${REMOVED} ${skipLocked}`;
     for (let left = SWEPT + count + rowLimit(most / BEYOND); left > 0; left -= REMOVED) {
-      const removed = await this.access('records.put', purpose, () => written(remove(tables.records, RECORDS, page)));
+      const removed = await this.database.run(purpose, () => written(remove(tables.records, RECORDS, page)));
       if (removed < REMOVED) return;
     }
   }
@@ -277,14 +265,14 @@ export const addAmounts = (sums: Sql, amounts: Sql): Sql =>
 const REMOVED_WITH = 10;
 
 /** The locks in a database. An acquire or renew may be carried out twice: the token that holds the lock still holds it. */
-export class Locks extends StorePart implements LockStore {
+export class Locks extends DatabasePart implements LockStore {
   async acquire(name: string, token: string, ttl: Seconds): Promise<boolean> {
-    return this.access('locks.acquire', purpose(name, 'taken'), () => this.#acquire(name, token, ttl));
+    return this.database.run(purpose(name, 'taken'), () => this.#acquire(name, token, ttl));
   }
 
   async renew(name: string, token: string, ttl: Seconds): Promise<boolean> {
     const { tables, after } = this.dialect;
-    const renewed = await this.access('locks.renew', purpose(name, 'renewed'), () =>
+    const renewed = await this.database.run(purpose(name, 'renewed'), () =>
       written(sql`UPDATE ${tables.locks} SET expires_at = ${after(ttl)} WHERE ${this.#held(name, token)}`),
     );
     return renewed > 0;
@@ -292,7 +280,7 @@ export class Locks extends StorePart implements LockStore {
 
   async release(name: string, token: string): Promise<boolean> {
     const once = { ...purpose(name, 'released'), writes: 'once' } as const;
-    const released = await this.access('locks.release', once, () =>
+    const released = await this.database.run(once, () =>
       written(sql`DELETE FROM ${this.dialect.tables.locks} WHERE ${this.#held(name, token)}`),
     );
     return released > 0;

@@ -1,13 +1,9 @@
 /**
- * Statements, work that consists of them, and the engine that runs it.
+ * Statements, and work that consists of them.
  *
  * Work is a generator: it yields statements and is given their results. So the same work runs on a server, where each step
  * is awaited, and on SQLite, where a whole transaction must end within one turn of the event loop.
  */
-import type { Seconds } from '../../base/clock';
-import type { BatchRows } from './batch-rows';
-import type { Dialect } from './dialect';
-
 export type SqlValue = string | number | Buffer | null;
 
 /** The columns of one row, in the order of the statement. */
@@ -161,68 +157,4 @@ export function* transaction<T>(work: () => Work<T>, begin = raw('BEGIN')): Work
     }
     throw cause;
   }
-}
-
-export interface Purpose {
-  /** What was not done if the call fails, as a clause. */
-  readonly consequence: string;
-  /** Default: it only reads. `once`: repeating it would change the result. */
-  readonly writes?: 'repeatable' | 'once';
-  /** Must survive a power failure once it is confirmed. Other writes that are lost are done again: a job runs twice. */
-  readonly durable?: boolean;
-  /** Default: that of the connection. */
-  readonly deadline?: Seconds;
-}
-
-/** A write that may be repeated. */
-export const repeatable = (consequence: string): Purpose => ({ consequence, writes: 'repeatable' });
-
-/** A write that happens once and must not be lost. */
-export const orderOf = (consequence: string): Purpose => ({ consequence, writes: 'once', durable: true });
-
-export interface Engine {
-  /**
-   * Runs the work within the deadline. It may be restarted on another connection.
-   *
-   * @throws QueueUnavailableError, other errors that say why it was not done, and errors of ours that the work throws
-   */
-  run<T>(purpose: Purpose, work: () => Work<T>): Promise<T>;
-  /** Waits for calls under way first. */
-  close(): Promise<void>;
-}
-
-/**
- * Runs work if the connection is open and its tables exist.
- *
- * @param operation for errors: `failed.list`
- * @throws ConnectionClosedError, and what `Engine.run` throws
- */
-export type Access = <T>(operation: string, purpose: Purpose, work: () => Work<T>) => Promise<T>;
-
-export interface Store {
-  readonly access: Access;
-  readonly dialect: Dialect;
-  readonly batchRows: BatchRows;
-  /** Call it when this process has written to a queue. */
-  readonly wrote: (queue: string) => void;
-}
-
-/** What the parts of a connection work with: its failed jobs, locks, records, batches and orders. */
-export abstract class StorePart {
-  protected readonly access: Access;
-  protected readonly dialect: Dialect;
-  protected readonly batchRows: BatchRows;
-  protected readonly wrote: Store['wrote'];
-
-  constructor({ access, dialect, batchRows, wrote }: Store) {
-    this.access = access;
-    this.dialect = dialect;
-    this.batchRows = batchRows;
-    this.wrote = wrote;
-  }
-}
-
-/** Runs each step of the work in a call of its own, so that others can run in between. */
-export function inPieces<T>(access: Access, operation: string, purpose: Purpose, work: Work<T>): Promise<T> {
-  return perform({ run: (statements) => access(operation, purpose, () => runAll(statements)) }, work);
 }

@@ -9,6 +9,14 @@ import { raw } from '../../../src/connections/sql/statement';
 
 const DEADLINE = meantToPass(0.2);
 
+const work = () => timeOf({ now: () => raw('now()') });
+
+function callerOn(errors: typeof mysqlErrors, acquire: () => Promise<never>): ServerCaller {
+  const pool = { acquire, close: () => Promise.resolve() };
+  const settings = { name: 'database', address: 'sql://db.test', clock: systemClock, deadline: DEADLINE };
+  return new ServerCaller({ ...settings, origin: undefined, product: 'the server', errors, pool });
+}
+
 /** The result of a call for which no connection can be made, and the number of tries. */
 async function ask(
   errors: typeof mysqlErrors,
@@ -19,11 +27,8 @@ async function ask(
     tried += 1;
     return Promise.reject(Object.assign(new Error(`getaddrinfo ${code} db.test`), { code }));
   };
-  const pool = { acquire, close: () => Promise.resolve() };
-  const settings = { name: 'database', address: 'sql://db.test', clock: systemClock, deadline: DEADLINE };
-  const caller = new ServerCaller({ ...settings, origin: undefined, product: 'the server', errors, pool });
-  const end = await caller
-    .run({ consequence: 'nothing was done' }, () => timeOf({ now: () => raw('now()') }))
+  const end = await callerOn(errors, acquire)
+    .run({ consequence: 'nothing was done' }, work)
     .catch((error: unknown) => error);
   return { tried, end };
 }
@@ -49,5 +54,16 @@ describe.each([
       expect(tried).toBeGreaterThan(1);
       expect(end).toMatchObject({ facts: { deadline: DEADLINE, reason: expect.stringContaining(code) } });
     }
+  });
+
+  it('takes no connection for a call that comes after the close, as one of several pieces may', async () => {
+    const acquire = jest.fn(() => Promise.reject(new Error('the pool is closed')));
+    const caller = callerOn(errors, acquire);
+    await caller.close();
+
+    await expect(caller.run({ consequence: 'nothing was done' }, work)).rejects.toMatchObject({
+      code: 'E_CONNECTION_CLOSED',
+    });
+    expect(acquire).not.toHaveBeenCalled();
   });
 });

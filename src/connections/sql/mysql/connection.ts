@@ -14,7 +14,7 @@ import type { Socket } from 'node:net';
 import { bracketed, peerError, unbracketed } from '../../kit/requirements';
 import type { Clock, Seconds } from '../../../base/clock';
 import { Recent } from '../../../base/collections';
-import type { Waking } from '../dialect';
+import type { Waiters } from '../database';
 import { Hints } from '../server/hints';
 
 /** Connects on the first call. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TLS, E_DATABASE_TABLE_NAME */
@@ -34,7 +34,7 @@ export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlC
     dialect: mysqlDialect(mysqlNames(tables), offset),
     schema: mysqlSchema(tables, offset),
     pool: new MysqlPool({ connect: () => mysql.createConnection(options), most, deadline }),
-    waking: polling(clock),
+    waiters: polling(clock),
   });
 }
 
@@ -160,7 +160,7 @@ const MOST_PACES = 1000;
  * Waits for work on servers that cannot wake anyone: idle workers look, at intervals that double up to their own. When this
  * process pushes or gives back a job, they look at once.
  */
-export function polling(clock: Clock): Waking {
+export function polling(clock: Clock): Waiters {
   const hints = new Hints(clock);
   const paces = new Recent<string, Pace>(MOST_PACES);
   return {

@@ -33,6 +33,7 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
     forUpdate: raw('FOR UPDATE'),
   };
+  const batches = new BatchRows(common);
   return {
     ...common,
     insertNew: (table, row) => insertInto(table, row, 'INSERT IGNORE'),
@@ -61,7 +62,8 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     lastInLine: (_queue, at, tail) => ({ due_at: null, available_at: Math.floor(at), place: tail + 1 }),
     tail: (queue) => findTail(names, queue, raw('')),
     failed: failedColumns(current),
-    jobs: new MysqlJobs(names, new BatchRows(common), offset),
+    jobs: new MysqlJobs(names, batches, offset),
+    batches,
     lanes: mysqlLanes(names, current),
     recordsCalls: true,
     trouble: (error) => mysqlErrors.trouble(error),

@@ -7,11 +7,10 @@ import { within } from '../../kit/caller';
 import { raw, sql } from '../statement';
 import { quoted, literal } from './names';
 import { query, type PgClient } from './client';
-import type { Waking } from '../dialect';
+import type { RecordWakes, Waiters } from '../database';
 import { Hints } from '../server/hints';
 import { createHash } from 'node:crypto';
 import { RecordListeners } from '../../kit/record-listeners';
-import type { RecordWakes } from '../records';
 
 export interface ChannelSettings {
   readonly clock: Clock;
@@ -143,7 +142,7 @@ const LONGEST_WAIT: Seconds = 2;
  * A hint that comes while nobody waits is kept for the next wait. When the connection was replaced everybody looks, as hints
  * may have been missed. If no connection can be made, workers look for themselves every other second.
  */
-export function postgresHints(settings: ChannelSettings): Waking {
+export function postgresHints(settings: ChannelSettings): Waiters {
   const hints = new Hints(settings.clock, () => channel.drop());
   const channel = new PostgresChannel(settings, {
     isNeeded: () => hints.areWatched,

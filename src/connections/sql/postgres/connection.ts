@@ -13,12 +13,6 @@ import { postgresErrors } from './errors';
 import { postgresHints, postgresRecordWakes } from './channel';
 import { postgresSchema } from './schema';
 
-/** Most of a call of 100 jobs is its commit. A call that only adds rows holds up nobody. */
-const PUSHED_PAGE = 1_000;
-
-/** Pages of a bulk are encoded while a call is under way, and travel together in the next one. */
-const PUSHES_AT_ONCE = 20;
-
 /** Connects on the first call. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
 export function connectPostgres(config: DatabaseConfig, context: OpenContext): SqlConnection {
   const { name, clock, deadline, offset = () => 0 } = context;
@@ -32,13 +26,13 @@ export function connectPostgres(config: DatabaseConfig, context: OpenContext): S
     address,
     product: 'PostgreSQL',
     errors: postgresErrors,
-    pushesAtOnce: PUSHES_AT_ONCE,
-    pushedPage: PUSHED_PAGE,
     dialect: postgresDialect(names, offset),
     schema: postgresSchema(names, offset),
     pool: sqlPool(pool, config.pool === undefined),
-    waking: postgresHints({ ...listening, channel }),
-    recordWakes: postgresRecordWakes({ ...listening, channel: recordChannel }),
+    waiters: {
+      ...postgresHints({ ...listening, channel }),
+      records: postgresRecordWakes({ ...listening, channel: recordChannel }),
+    },
   });
 }
 

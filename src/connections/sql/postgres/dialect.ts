@@ -1,6 +1,7 @@
 /** The PostgreSQL dialect. */
 import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
+import { BatchRows, type BatchDialect } from '../batch-rows';
 import { indexedLine, tiedIn, type Dialect, type FailedColumns } from '../dialect';
 import { AFTER_ALL, BEFORE_ALL } from '../jobs';
 import { insertInto, numeral, raw, rowsOf, run, runAll, sql, transaction, type Row, type Sql } from '../statement';
@@ -19,20 +20,25 @@ const tiedEnd = raw(`CASE WHEN position(${literal(TIES_OPENING)} IN ${END}) > 0 
 /** A process that freezes halfway keeps its rows locked no longer than this. */
 const BEGIN = raw(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'`);
 
+/** Most of a call of 100 jobs is its commit. A call that only adds rows holds up nobody. */
+const PUSHED_PAGE = 1_000;
+
+/** Pages of a bulk are encoded while a call is under way, and travel together in the next one. */
+const PUSHES_AT_ONCE = 20;
+
 /** @param offset seconds to add to the server's clock: 0 outside tests */
 export function postgresDialect(names: TableNames, offset: () => Seconds): Dialect {
   const ids = identifiers(names);
   const tables = eachTable(names, (name) => raw(quoted(name)));
   const current = (): Sql => now(offset());
   const insertNew = (table: Sql, row: Row): Sql => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`;
-  return {
+  const common: BatchDialect = {
     tables,
     now: current,
     after: (seconds) => sql`${current()} + ${seconds}`,
     read: raw,
     text: storable,
     key: storable,
-    insertNew,
     replace: (table, key, rows, renewed) => {
       const [row] = [rows].flat() as readonly Row[];
       const changed = [...Object.keys(row!), ...(renewed === undefined ? [] : [renewed])];
@@ -46,6 +52,12 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
         others.length === 0 ? sql`${first!} = ANY (ARRAY(${page}))` : sql`(${first!}, ${others}) IN (${page})`;
       return sql`DELETE FROM ${table} WHERE ${isSelected}`;
     },
+    skipLocked: raw('FOR UPDATE SKIP LOCKED'),
+    forUpdate: raw('FOR UPDATE'),
+  };
+  return {
+    ...common,
+    insertNew,
     addOnce: ({ amounts, ...source }) => {
       const { sums } = tables;
       return run(
@@ -69,8 +81,6 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     // The server assumes that an unknown number means a tenth of all rows; for a number above its estimate of the rows it
     // would read and sort all of them.
     rows: (count) => sql`(SELECT ${count}::bigint)`,
-    skipLocked: raw('FOR UPDATE SKIP LOCKED'),
-    forUpdate: raw('FOR UPDATE'),
     runTogether: (statements) => transaction(() => runAll(statements), BEGIN),
     transaction: (work) => transaction(work, BEGIN),
     line: indexedLine(tables, DUE, {
@@ -86,7 +96,10 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     }),
     failed: failedColumns(current),
     jobs: new PostgresJobs(ids, offset, (queue) => insertNew(tables.queues, { name: queue })),
+    batches: new BatchRows(common),
     lanes: postgresLanes(ids, current),
+    pushedPage: PUSHED_PAGE,
+    pushesAtOnce: PUSHES_AT_ONCE,
     recordsCalls: true,
     trouble: (error) => postgresErrors.trouble(error),
     sessionOf: transactionSession,

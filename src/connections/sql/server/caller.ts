@@ -13,12 +13,15 @@ import {
   type Verdict,
 } from '../../kit/caller';
 import type { Trouble } from '../dialect';
-import { BrokenTransaction, perform, type Engine, type Purpose, type SqlSession, type Work } from '../statement';
+import type { Engine, Purpose } from '../database';
+import { BrokenTransaction, perform, type SqlSession, type Work } from '../statement';
+import { ConnectionClosedError } from '../../errors';
 import { databaseRefused, notMigrated } from '../errors';
 import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../opening';
 import { timeOf } from '../jobs';
-import { SqlConnection, type SqlParts } from '../connection';
+import { SqlConnection } from '../connection';
+import { Database, type DatabaseParts } from '../database';
 import { threadAccessOf } from '../address';
 import { ServerTables, type Schema } from './tables';
 
@@ -70,6 +73,7 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
   readonly #heardAt = new WeakMap<object, Milliseconds>();
   /** Connections that have not answered since then are not trusted: what broke one may have broken all. */
   #doubted: Milliseconds = -Infinity;
+  #closed = false;
 
   constructor({ product, errors, pool, ...settings }: CallerSettings) {
     super(settings);
@@ -78,14 +82,19 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
     this.#pool = pool;
   }
 
-  /** @throws QueueUnavailableError, E_DATABASE_NOT_MIGRATED, E_DATABASE_REFUSED, and errors of ours that the work throws */
-  run<T>(purpose: Purpose, work: () => Work<T>): Promise<T> {
+  /**
+   * @throws ConnectionClosedError, QueueUnavailableError, E_DATABASE_NOT_MIGRATED, E_DATABASE_REFUSED, and errors of ours that
+   * the work throws
+   */
+  async run<T>(purpose: Purpose, work: () => Work<T>): Promise<T> {
+    if (this.#closed) throw new ConnectionClosedError(this.settings.name, 'a call');
     const asked = { ...purpose, repeatable: purpose.writes !== 'once' };
     return this.insist(asked, (milliseconds) => this.#attempt(work, milliseconds));
   }
 
   /** Ends the connections once calls under way have ended, at the latest after the deadline. */
   async close(): Promise<void> {
+    this.#closed = true;
     await this.idle();
     const { clock, deadline } = this.settings;
     await within(clock, deadline * 1000, this.#pool.close()).catch(() => undefined);
@@ -189,9 +198,7 @@ export const connectTimeout = ({ deadline }: Pick<OpenContext, 'deadline'>): Mil
   Math.min(2, deadline / 2) * 1000;
 
 interface ServerParts
-  extends
-    Pick<SqlParts, 'address' | 'pushesAtOnce' | 'pushedPage' | 'dialect' | 'waking' | 'recordWakes'>,
-    Pick<CallerSettings, 'product' | 'errors' | 'pool'> {
+  extends Pick<DatabaseParts, 'address' | 'dialect' | 'waiters'>, Pick<CallerSettings, 'product' | 'errors' | 'pool'> {
   readonly config: DatabaseConfig;
   readonly context: OpenContext;
   readonly schema: Schema;
@@ -214,14 +221,9 @@ export function serverConnection({
   const storeClock = new StoreClock(clock);
   const ask = async (): Promise<number> =>
     (await caller.run({ consequence: 'the time of the server was not read' }, () => timeOf(dialect))) * 1000;
-  return new SqlConnection({
-    ...parts,
-    name,
-    engine: caller,
+  return new SqlConnection(new Database({ ...parts, name, engine: caller, tables }), {
     clock,
-    tables,
     threadAccess: threadAccessOf(config, context),
     now: () => storeClock.current(ask),
-    diagnose: () => tables.diagnose(),
   });
 }

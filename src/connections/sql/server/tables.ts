@@ -2,9 +2,10 @@
 import type { Seconds, Clock, Milliseconds } from '../../../base/clock';
 import type { Diagnosis, Migrations } from '../../contract';
 import { latencyOf } from '../../kit/requirements';
-import { numberOf, repeatable, raw, run, sql, rowsOf, written, type Sql, type SqlRow, type Work } from '../statement';
+import { repeatable } from '../database';
+import { numberOf, raw, run, sql, rowsOf, written, type Sql, type SqlRow, type Work } from '../statement';
 import { areTablesOutOfReach, foreignTable, newerTables, notMigrated, serverTooOld, wrongIsolation } from '../errors';
-import type { SqlTables } from '../connection';
+import type { Tables } from '../database';
 import { areTooNew, sinceRow, VERSIONS_TABLE, type TableNames } from '../address';
 import type { ServerCaller } from './caller';
 import type { Logger } from '../../../base/logger';
@@ -73,7 +74,7 @@ const NEEDED: Readonly<Record<keyof TableNames, readonly string[]>> = {
 /** Building an index over millions of jobs takes time. */
 const MIGRATION_DEADLINE: Seconds = 3600;
 
-export class ServerTables implements SqlTables {
+export class ServerTables implements Tables {
   readonly migrations: Migrations;
   readonly #schema: Schema;
   readonly #caller: ServerCaller;

@@ -8,8 +8,9 @@ import type { Seconds } from '../../../base/clock';
 import type { OpenContext } from '../opening';
 import { areTablesOutOfReach } from '../errors';
 import { toMicroseconds } from '../exchange';
-import { raw, valueOf, rowsOf, type SqlValue, type Work, type Engine } from '../statement';
-import { SqlConnection, type SqlTables } from '../connection';
+import { Database, type Engine, type Tables } from '../database';
+import { raw, valueOf, rowsOf, type SqlValue, type Work } from '../statement';
+import { SqlConnection } from '../connection';
 import { tableNames, threadAccessOf, type TableNames } from '../address';
 import { watchOf, SqliteWaking } from './waking';
 import { sqliteDialect } from './dialect';
@@ -18,9 +19,6 @@ import { prepareTables, TABLES_VERSION, tablesSql } from './schema';
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Diagnosis } from '../../contract';
-
-/** Each transaction waits for the disk. With this many jobs it blocks neither the file nor the event loop for long. */
-const PUSHED_PAGE = 250;
 
 /**
  * @param file its canonical path
@@ -41,35 +39,26 @@ export function connectSqlite(file: string, context: OpenContext): SqlConnection
   // Differs between builds of SQLite.
   const build = (): SqlValue | undefined => engine.glance(() => valueOf(raw('SELECT sqlite_source_id()')));
   const dialect = sqliteDialect(names, now, { connection: name, file, engine: build });
-  const waking = new SqliteWaking({
+  const waiters = new SqliteWaking({
     clock,
     watch: watchOf(file),
     nextIn: (queues) => engine.glance(() => dialect.jobs.nextIn(queues)) ?? Infinity,
     version: () => engine.glance(() => valueOf(raw('PRAGMA data_version'))),
   });
-  let heard = 0;
-  return new SqlConnection({
-    name,
-    address: file,
-    dialect,
-    engine,
+  const tables = tablesOf(engine, names, file);
+  return new SqlConnection(new Database({ name, address: file, dialect, engine, tables, waiters }), {
     clock,
-    waking,
-    tables: tablesOf(engine, names),
     threadAccess: threadAccessOf({ driver: 'database', url: `sqlite:${file}` }, context),
     now: async () => clock.now(),
-    pushedPage: PUSHED_PAGE,
-    diagnose: () => diagnose(file, engine),
-    // Confirmed jobs may be gone with the file that had this name before.
-    hasForgotten: () => heard !== (heard = engine.replacements),
   });
 }
 
 /** Opening the file creates the tables, and brings them up to date. */
-function tablesOf(engine: SqliteEngine, names: TableNames): SqlTables {
+function tablesOf(engine: SqliteEngine, names: TableNames, file: string): Tables {
   const open = (consequence: string): Promise<void> => engine.run({ consequence }, nothing);
   return {
     check: async () => undefined,
+    diagnose: () => diagnose(file, engine),
     migrations: {
       version: TABLES_VERSION,
       sql: () => tablesSql(names),

@@ -20,6 +20,9 @@ export interface SqliteDialect extends Dialect {
 const END = `substr(CAST(payload AS BLOB), -${TIED_END})`;
 const tiedEnd = raw(`CASE WHEN instr(${END}, CAST('${TIES_OPENING}' AS BLOB)) > 0 THEN ${END} END`);
 
+/** Each transaction waits for the disk. With this many jobs it blocks neither the file nor the event loop for long. */
+const PUSHED_PAGE = 250;
+
 /**
  * @param now the time: seconds since 1970, to the microsecond. All processes that share a file share their machine's clock
  */
@@ -37,6 +40,7 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     skipLocked: raw(''),
     forUpdate: raw(''),
   };
+  const batches = new BatchRows(common);
   const lanes = new SqliteLanes(tables, now);
   return {
     ...common,
@@ -68,8 +72,10 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     waiting: (due) => ({ available_at: toMicroseconds(due) }),
     lastInLine: (queue, at) => ({ available_at: at, place: nextPlace(tables, queue) }),
     failed: failedColumns(now),
-    jobs: new SqliteJobs(tables, new BatchRows(common), lanes, now, own),
+    jobs: new SqliteJobs(tables, batches, lanes, now, own),
+    batches,
     lanes,
+    pushedPage: PUSHED_PAGE,
     recordsCalls: false,
     trouble: (error) => (isUnfit(error) ? 'unfit' : 'refused'),
     sessionOf: (transaction) => userTransaction(transaction, own.connection),

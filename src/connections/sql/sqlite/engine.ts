@@ -11,12 +11,11 @@ import type { Logger } from '../../../base/logger';
 import { ConnectionClosedError, unknownTransaction } from '../../errors';
 import { CallsUnderWay } from '../../kit/caller';
 import { Lane } from '../../kit/lane';
+import type { Engine, Purpose } from '../database';
 import {
   performNow,
   rowsOf,
   sql,
-  type Engine,
-  type Purpose,
   type Sql,
   type SqlResult,
   type Work,
@@ -74,7 +73,8 @@ export class SqliteEngine implements Engine {
   readonly #reads = new CallsUnderWay();
   #opened: Opened | undefined;
   #closed = false;
-  #replacements = 0;
+  /** Another file was found under the name: it lacks what was confirmed before. */
+  #wasReplaced = false;
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -100,9 +100,10 @@ export class SqliteEngine implements Engine {
     return this.#opened?.found ?? 0;
   }
 
-  /** How often another file was found under the name. It lacks what was confirmed before. */
-  get replacements(): number {
-    return this.#replacements;
+  hasForgotten(): boolean {
+    const was = this.#wasReplaced;
+    this.#wasReplaced = false;
+    return was;
   }
 
   /** Waits for calls under way first, each within its deadline. */
@@ -211,7 +212,7 @@ export class SqliteEngine implements Engine {
         );
         opened.database.close();
         this.#opened = undefined;
-        this.#replacements += 1;
+        this.#wasReplaced = true;
       }
     }
     this.#opened ??= this.#openAnew(now);

@@ -2,7 +2,7 @@
 import { systemClock, type Clock, type Milliseconds, type Seconds, type Timer } from '../../../base/clock';
 import type { Wanted } from '../../contract';
 import type { Listening, Wake } from '../../kit/connection';
-import type { Waking } from '../dialect';
+import type { Waiters } from '../database';
 import type { SqlValue } from '../statement';
 import { statSync, watch, type FSWatcher } from 'node:fs';
 
@@ -15,7 +15,7 @@ export interface SqliteWakingOptions {
   readonly version: () => SqlValue | undefined;
 }
 
-export class SqliteWaking implements Waking {
+export class SqliteWaking implements Waiters {
   readonly #options: SqliteWakingOptions;
 
   constructor(options: SqliteWakingOptions) {

@@ -1,0 +1,120 @@
+/** What every part of a connection works with: how statements are written, what runs them, the tables, and who waits. */
+import type { Seconds } from '../../base/clock';
+import type { Diagnosis, Migrations, Wanted } from '../contract';
+import type { Listening } from '../kit/connection';
+import type { RecordWake } from '../record-store';
+import type { Dialect } from './dialect';
+import { perform, runAll, type Sql, type Work } from './statement';
+
+export interface Purpose {
+  /** What was not done if the call fails, as a clause. */
+  readonly consequence: string;
+  /** Default: it only reads. `once`: repeating it would change the result. */
+  readonly writes?: 'repeatable' | 'once';
+  /** Must survive a power failure once it is confirmed. Other writes that are lost are done again: a job runs twice. */
+  readonly durable?: boolean;
+  /** Default: that of the connection. */
+  readonly deadline?: Seconds;
+}
+
+/** A write that may be repeated. */
+export const repeatable = (consequence: string): Purpose => ({ consequence, writes: 'repeatable' });
+
+/** A write that happens once and must not be lost. */
+export const orderOf = (consequence: string): Purpose => ({ consequence, writes: 'once', durable: true });
+
+export interface Engine {
+  /**
+   * Runs the work within the deadline. It may be restarted on another connection.
+   *
+   * @throws ConnectionClosedError, QueueUnavailableError, other errors that say why it was not done, and errors of ours that
+   * the work throws
+   */
+  run<T>(purpose: Purpose, work: () => Work<T>): Promise<T>;
+  /** Whether the store has lost what it confirmed; true once for each loss. Absent if this cannot be known. */
+  hasForgotten?(): boolean;
+  /** Waits for calls under way first, and refuses others. */
+  close(): Promise<void>;
+}
+
+export interface Tables {
+  readonly migrations: Migrations;
+  /** Rejects if they do not exist. Called before they are used. */
+  check(consequence: string): Promise<void>;
+  diagnose(): Promise<readonly Diagnosis[]>;
+}
+
+/** How a database wakes those who wait for a record. */
+export interface RecordWakes extends Pick<RecordWake, 'listen'> {
+  /** The statement that writes a record and notifies in the same step. */
+  telling(change: Sql, kind: string, id: string): Sql;
+  /** Those who wait look once more. */
+  close(): void;
+}
+
+/** Who waits in this process: for hints if the database sends some, otherwise by polling. */
+export interface Waiters {
+  /** How one wait for jobs listens. */
+  listening(wanted: Wanted): Listening;
+  /** This process has written to the queue, so there may be a job. */
+  wrote?(queue: string): void;
+  /** There were jobs on these queues, so more may follow soon. */
+  busy?(queues: readonly string[]): void;
+  /** Absent if those who wait for a record must poll. */
+  readonly records?: RecordWakes;
+  close?(): void;
+}
+
+export interface DatabaseParts {
+  /** That of the connection in the configuration. */
+  readonly name: string;
+  /** For display: without a password. */
+  readonly address: string;
+  readonly dialect: Dialect;
+  readonly engine: Engine;
+  readonly tables: Tables;
+  readonly waiters: Waiters;
+}
+
+export class Database implements DatabaseParts {
+  readonly name: string;
+  readonly address: string;
+  readonly dialect: Dialect;
+  readonly engine: Engine;
+  readonly tables: Tables;
+  readonly waiters: Waiters;
+
+  constructor({ name, address, dialect, engine, tables, waiters }: DatabaseParts) {
+    this.name = name;
+    this.address = address;
+    this.dialect = dialect;
+    this.engine = engine;
+    this.tables = tables;
+    this.waiters = waiters;
+  }
+
+  /** Runs work if the tables exist. @throws what `Engine.run` throws, and why the tables cannot be used */
+  async run<T>(purpose: Purpose, work: () => Work<T>): Promise<T> {
+    await this.tables.check(purpose.consequence);
+    return this.engine.run(purpose, work);
+  }
+
+  /** Runs each step of the work in a call of its own, so that others can run in between. */
+  inPieces<T>(purpose: Purpose, work: Work<T>): Promise<T> {
+    return perform({ run: (statements) => this.run(purpose, () => runAll(statements)) }, work);
+  }
+
+  /** This process has written to these queues. */
+  wrote(...queues: readonly string[]): void {
+    for (const queue of queues) this.waiters.wrote?.(queue);
+  }
+}
+
+/** What the connection shows of the database: failed jobs, locks, records, batches, lanes and orders. */
+export abstract class DatabasePart {
+  protected readonly dialect: Dialect;
+
+  constructor(protected readonly database: Database) {
+    this.dialect = database.dialect;
+  }
+}
