@@ -59,17 +59,24 @@ export function encodeValue(value: unknown, classes: CodecClasses, subject: stri
  * The data of an instance, without its class.
  *
  * @param subject name of the instance in errors, which name `file` too
+ * @param isMapped the class has decorators of class-transformer
  * @throws UnserializableValueError with the path to a value that cannot be carried
  */
-export function encodeInstance(instance: object, classes: CodecClasses, subject: string, file?: string): Encoded {
-  if (isPlainData(instance)) return { command: instance };
+export function encodeInstance(
+  instance: object,
+  classes: CodecClasses,
+  subject: string,
+  file?: string,
+  isMapped = mapsByClassTransformer(classOf(instance)!),
+): Encoded {
+  if (!isMapped && isPlainData(instance)) return { command: instance };
   const encoder = new Encoder(subject, classes, file);
   return encoder.encoded(encoder.encodeData(instance));
 }
 
 /** Whether `JSON.stringify` writes the data exactly. True for most jobs; false if the encoder has to refuse something. */
 function isPlainData(instance: object): boolean {
-  if (mapsByClassTransformer(classOf(instance)!) || 'toJSON' in instance) return false;
+  if ('toJSON' in instance) return false;
   for (const key in instance) {
     if (!Object.hasOwn(instance, key)) continue;
     if (isForbiddenKey(key) || !key.isWellFormed()) return false;

@@ -5,12 +5,12 @@ import { classOf } from '../base/class';
 import type { JobDefinition, JobRegistry } from '../job/registry';
 import type { FailedLink, Occurrence } from '../job/job-context';
 import { NOTHING_CHOSEN, type ChosenOptions } from '../job/options';
-import { readChosen, BATCH_FIELD, HANDLER, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD, SENSITIVE } from './payload-text';
+import { readChosen, shapeOf, BATCH_FIELD, HANDLER, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD, SENSITIVE } from './payload-text';
 import { READY_AT } from './uuid';
 import type { CodecClasses } from './encoder';
 import { HeldEntities, type EntityHolder } from './entities';
 import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from './errors';
-import { isPlain, isRecord, checkMade, checkNesting, Limits, depthOf, locate } from './values';
+import { isPlain, isRecord, checkMade, checkNesting, Limits, depthOf, locate, withPrototype } from './values';
 import { toInstance } from './mapping';
 import { NO_CHAIN, readCause, readChain, type Chain } from './chain';
 import { BUILT_INS } from './built-ins';
@@ -115,7 +115,7 @@ export class Envelope {
     this.names = isString ? [...new Set([name, name.slice(name.lastIndexOf('\\') + 1)])] : [name];
     this.displayName = typeof displayName === 'string' && displayName !== '' ? displayName : this.name;
     this.chosen = isLaravels ? chosenByLaravel(fields) : readChosen(fields, isString);
-    this.isSealed = isSealed(data?.command);
+    this.isSealed = typeof data?.command === 'string';
     this.isSecret = this.isSealed || fields[SENSITIVE] !== undefined;
     this.middleware = middleware ?? undefined;
     this.isMarked = job === HANDLER_WITH_FOLLOWERS;
@@ -268,8 +268,10 @@ function withDates(data: Fields, dates: readonly string[] = []): Fields {
  */
 const CALLED = ['handle', 'failed', 'middleware', 'backoff'];
 
-function jobOf({ name, target }: JobDefinition, data: Fields, place: string): object {
-  const job = toInstance(target, data, place);
+function jobOf(definition: JobDefinition, data: Fields, place: string): object {
+  const { name, target } = definition;
+  const { isMapped } = shapeOf(definition);
+  const job = isMapped ? toInstance(target, data, place) : withPrototype(target.prototype, data);
   for (const method of CALLED) {
     if (Object.hasOwn(job, method) && method in target.prototype) {
       throw new InvalidPayloadError(`\`${method}\` would hide the method of ${name}`, place);
@@ -327,7 +329,7 @@ interface JobData<Command> {
 export function dataOf(envelope: Envelope, vault: Vault): JobData<Fields> {
   const data = envelope.takeData();
   const { commandName, command } = data;
-  if (!isSealed(command)) return data as JobData<Fields>;
+  if (typeof command !== 'string') return data as JobData<Fields>;
   return jobData({ ...opened(command, 'data', envelope, vault), commandName }) as JobData<Fields>;
 }
 
@@ -347,7 +349,7 @@ function jobData(data: unknown): JobData<Fields | string> {
   const { commandName, command, types, version, versions } = data;
   return {
     commandName: named(commandName, '/data/commandName'),
-    command: isSealed(command) ? command : recordOf(command, '/data/command'),
+    command: typeof command === 'string' && isSealed(command) ? command : recordOf(command, '/data/command'),
     types: optionalRecord(types, '/data/types'),
     version: checkedVersion(version, '/data/version'),
     versions: optionalRecord(versions, '/data/versions'),

@@ -13,7 +13,7 @@ import { types } from 'node:util';
 import type { Class } from '../base/class';
 import { isError } from '../base/foreign-error';
 import { InvalidPayloadError, classTransformerMissing } from './errors';
-import { described, remedyFor, symbolKeyOf, checkMade, MAX_DEPTH, type Segment } from './values';
+import { described, remedyFor, symbolKeyOf, checkMade, withPrototype, MAX_DEPTH, type Segment } from './values';
 
 /** Throws the error for a value that cannot be carried, found at `path` in the instance. */
 type RefuseValue = (kind: string, remedy: string, path: readonly Segment[]) => never;
@@ -51,13 +51,7 @@ export function toPlain(instance: object, target: Class, refuse: RefuseValue): o
  * @param place JSON Pointer to the data, for errors
  */
 export function toInstance(target: Class, data: Data, place: string): object {
-  if (!mapsByClassTransformer(target)) {
-    const prototype = target.prototype as object;
-    // If the class has a member of the same name, properties are defined rather than assigned, so that no setter runs. That takes an
-    // object literal, and after a while V8 allocates literals in the old generation, where each keeps its job until a full collection.
-    for (const name of Object.keys(data)) if (name in prototype) return { __proto__: prototype, ...data };
-    return Object.assign(Object.create(prototype), data) as object;
-  }
+  if (!mapsByClassTransformer(target)) return withPrototype(target.prototype, data);
   const instance = Object.create(target.prototype) as Record<string, unknown>;
   const covered = Object.keys(data)
     .flatMap((key) => [key, propertyOf(target, key)])

@@ -158,18 +158,19 @@ const RESERVED: ReadonlySet<string> = new Set<string>(
 export function encodePayload(parts: PayloadParts): string {
   const { definition, job, chosen, id, readyAt, extra, middleware = [], classes, occurrence, ties = '' } = parts;
   const { vault } = parts;
-  const { name, version } = definition;
-  const data = encodeInstance(job, classes, definition.target.name, definition.file);
+  const { name } = definition;
+  const { beginning, markedBeginning, version, sensitive, isMapped } = shapeOf(definition);
+  const data = encodeInstance(job, classes, definition.target.name, definition.file, isMapped);
   const layers = middleware.length === 0 ? undefined : encodeValue(middleware, classes, `${name}.through()`);
   const isMarked = ties !== '' || data.hasEntities === true || layers?.hasEntities === true || vault !== undefined;
-  const members = version === undefined ? encodedMembers(data) : `${encodedMembers(data)},"version":${version}`;
+  const members = encodedMembers(data) + version;
   return (
-    beginning(definition, isMarked) +
+    (isMarked ? markedBeginning : beginning) +
     (vault === undefined ? members : `"command":"${vault.seal(`{${members}}`, { name, id, kind: 'data' })}"`) +
     '},' +
-    writeSensitive(definition) +
-    writeChosen(chosen) +
-    writeMore(name, readyAt, extra) +
+    sensitive +
+    (chosen === NOTHING_CHOSEN ? '' : writeChosen(chosen)) +
+    (readyAt === undefined && extra === undefined ? '' : writeMore(name, readyAt, extra)) +
     (layers === undefined ? '' : `"middleware":${middlewareText(layers, parts)},`) +
     (occurrence === undefined ? '' : writeOccurrence(occurrence)) +
     ties +
@@ -223,19 +224,39 @@ export function encodeStringJob({ name, data, id, readyAt, extra }: StringJobPar
   );
 }
 
-/** The beginning, which is the same for all jobs of a class. */
-const beginnings = { plain: new WeakMap<JobDefinition, string>(), marked: new WeakMap<JobDefinition, string>() };
+/** What is the same for all jobs of a class. */
+interface Shape {
+  readonly beginning: string;
+  /** Only workers that understand the fields behind it run the job. */
+  readonly markedBeginning: string;
+  /** The last member of the data. Empty if the class has no version. */
+  readonly version: string;
+  /** Comes before everything that tells when it is ready, so that a link of a chain has it too. Empty if nothing is sensitive. */
+  readonly sensitive: string;
+  /** The class has decorators of class-transformer. */
+  readonly isMapped: boolean;
+}
 
-function beginning(definition: JobDefinition, isMarked: boolean): string {
-  const known = isMarked ? beginnings.marked : beginnings.plain;
-  let text = known.get(definition);
-  if (text === undefined) {
+const shapes = new WeakMap<JobDefinition, Shape>();
+
+export function shapeOf(definition: JobDefinition): Shape {
+  let shape = shapes.get(definition);
+  if (shape === undefined) {
+    const { target, version } = definition;
+    const { sensitive } = definition.options;
     const name = JSON.stringify(definition.name);
-    const handler = isMarked ? HANDLER_WITH_FOLLOWERS : HANDLER;
-    text = `{"displayName":${name},"job":"${handler}","data":{"commandName":${name},`;
-    known.set(definition, text);
+    const beginning = (handler: string): string =>
+      `{"displayName":${name},"job":"${handler}","data":{"commandName":${name},`;
+    shape = {
+      beginning: beginning(HANDLER),
+      markedBeginning: beginning(HANDLER_WITH_FOLLOWERS),
+      version: version === undefined ? '' : `,"version":${version}`,
+      sensitive: sensitive === undefined ? '' : `"${SENSITIVE}":${JSON.stringify(sensitivePointers(sensitive))},`,
+      isMapped: mapsByClassTransformer(target),
+    };
+    shapes.set(definition, shape);
   }
-  return text;
+  return shape;
 }
 
 function encodedMembers({ command, types, versions }: Encoded): string {
@@ -248,11 +269,6 @@ function encodedMembers({ command, types, versions }: Encoded): string {
 function middlewareText(layers: Encoded, { vault, definition: { name }, id }: PayloadParts): string {
   const text = `{${encodedMembers(layers)}}`;
   return vault === undefined ? text : `"${vault.seal(text, { name, id, kind: 'middleware' })}"`;
-}
-
-// Before everything that tells when it is ready, so that a link of a chain has it too.
-function writeSensitive({ options: { sensitive } }: JobDefinition): string {
-  return sensitive === undefined ? '' : `"${SENSITIVE}":${JSON.stringify(sensitivePointers(sensitive))},`;
 }
 
 /** `card.number` → `/card/number` */
@@ -318,7 +334,6 @@ export function hasFollowers(payload: Buffer): boolean {
 
 /** As members of an object, each followed by a comma. */
 export function writeChosen(chosen: ChosenOptions): string {
-  if (chosen === NOTHING_CHOSEN) return '';
   let members = '';
   for (const { option, field, form } of CHOSEN) {
     const value = chosen[option];

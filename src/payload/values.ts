@@ -29,6 +29,14 @@ export function isPlain(value: object): boolean {
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, 'isPrototypeOf');
 }
 
+/** An object with these properties. */
+export function withPrototype(prototype: object, data: Readonly<Record<string, unknown>>): object {
+  // If the prototype has a member of the same name, properties are defined rather than assigned, so that no setter runs. That takes an
+  // object literal, and after a while V8 allocates literals in the old generation, where each keeps its job until a full collection.
+  for (const name of Object.keys(data)) if (name in prototype) return { __proto__: prototype, ...data };
+  return Object.assign(Object.create(prototype), data) as object;
+}
+
 /** A property named by a symbol: JSON would silently omit it. */
 export function symbolKeyOf(value: object): string | undefined {
   const symbols = Object.getOwnPropertySymbols(value);
