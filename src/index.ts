@@ -144,7 +144,8 @@ export type { Times } from './operations/figures/job-counters';
 export type { LimitsByQueue, QueueLimit } from './operations/figures/queue-sampler';
 export type { ErrorContext, HistoryConfig } from './connections/application';
 export type { ErrorCallback } from './application/error-reports';
-export type { JobRoute, PayloadCreator } from './dispatch/job-encoder';
+export type { PayloadCreator } from './dispatch/job-encoder';
+export type { JobRoute } from './dispatch/routes';
 export { builtInConnectors } from './connections/built-in';
 
 export type { Connector, ConnectorContext } from './connections/driver';

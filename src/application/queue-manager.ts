@@ -46,7 +46,8 @@ import {
   type ConfigurationSources,
   type LoadedConfiguration,
 } from './configuration/loaded-configuration';
-import { JobEncoder, Routes, type PayloadCreator, type JobRoute } from '../dispatch/job-encoder';
+import { JobEncoder, type PayloadCreator } from '../dispatch/job-encoder';
+import { Routes, type JobRoute } from '../dispatch/routes';
 import type { EntityAdapter } from '../payload/entities';
 import type { Vault } from '../payload/vault';
 import { Outbox } from '../dispatch/pending-dispatch';

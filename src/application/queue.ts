@@ -22,7 +22,8 @@ import type { Lock } from './lock';
 import type { Configuration } from './configuration/configuration';
 import type { Drivers, Connector } from '../connections/driver';
 import type { CancelResult, RescheduleResult } from '../connections/contract';
-import type { PayloadCreator, JobRoute } from '../dispatch/job-encoder';
+import type { PayloadCreator } from '../dispatch/job-encoder';
+import type { JobRoute } from '../dispatch/routes';
 import type {
   CancelOptions,
   FindOptions,

@@ -46,7 +46,7 @@ export class Carry {
       // A progress is sent again, under the same id, if a failed job of its batch is retried.
       const key = progressNumber(job.id) === undefined ? `carry ${job.id}` : undefined;
       const entry = await sendOnward(application, told(this.onward, job), key);
-      const event = application.hooks.has('queued') ? followUpEvent(this.onward, entry) : undefined;
+      const event = application.hooks.hears.queued ? followUpEvent(this.onward, entry) : undefined;
       // Not awaited: a hook that hangs must not make it send the job again.
       if (event !== undefined) void application.hooks.emit('queued', event);
     } catch (error) {

@@ -3,14 +3,13 @@
  * and what observers add.
  */
 import { chosenOf, type ChosenChain, type InstanceChoice } from '../job/choices';
-import { checkBytes, checkSize } from './payload-limit';
+import { checkBytes } from './payload-limit';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Hooks } from '../job/hooks';
 import { PendingBatch, isLink } from '../job/pending';
-import { checkInstance, definitionOfJob, warnOfNoHandler } from '../job/instance';
-import { registry, type JobDefinition, type JobRegistry } from '../job/registry';
-import type { Class } from '../base/class';
-import { invalidChain, invalidJobOption } from '../job/errors';
+import { definitionOfJob, definitionToSend, warnOfNoHandler } from '../job/instance';
+import type { JobDefinition, JobRegistry } from '../job/registry';
+import { invalidChain } from '../job/errors';
 import type { Middleware } from '../job/middleware';
 import type { Route } from '../job/options';
 import {
@@ -45,7 +44,6 @@ import {
 } from './errors';
 import { linkOfBatch } from './batch/send-batch';
 import { checkTies, pushesItself } from './send';
-import { checkQueueName } from '../job/option-kinds';
 import type { Entry } from '../connections/contract';
 import type { Timed } from '../connections/entries';
 
@@ -60,6 +58,9 @@ export type PayloadCreator = (
   job: string,
 ) => Readonly<Record<string, unknown>> | undefined | void;
 
+/** Classes of which a job was sent: those that nothing here could run were warned about. */
+const met = new WeakSet<JobDefinition>();
+
 export class JobEncoder {
   readonly #application: Application;
   readonly #classes: CodecClasses;
@@ -72,7 +73,8 @@ export class JobEncoder {
   /** @throws E_UNKNOWN_CONNECTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME */
   route(job: object, dispatch: InstanceChoice): Route {
     const definition = definitionOfJob(job, this.#application.registry);
-    const routed = this.#application.routes.of(definition.target);
+    const { routes } = this.#application;
+    const routed = routes.areSet ? routes.of(definition.target) : undefined;
     return resolveRoute({ dispatch, instance: chosenOf(job), definition, routed }, this.#application);
   }
 
@@ -84,26 +86,30 @@ export class JobEncoder {
   encode(job: object, dispatch: InstanceChoice, from?: string): EncodedJob {
     if (job instanceof PendingBatch) return this.#encodeBatch(job, dispatch, from);
     const application = this.#application;
-    const definition = definitionOfJob(job, application.registry);
-    const { name, format } = definition;
-    checkInstance(job, definition);
-    warnOfNoHandler(definition, application.registry);
+    const { registry, routes } = application;
+    const definition = definitionToSend(job, registry);
+    if (!met.has(definition)) warnOfNoHandler(definition, registry);
+    met.add(definition);
+    const { name, format, options } = definition;
     const { batch, chain, occurrence } = dispatch;
     const isBound = from !== undefined || chain !== undefined || batch !== undefined;
     if (isBound && declaredDebouncing(definition) !== undefined) throw debouncedInChain(name);
     const instance = chosenOf(job);
-    const routed = application.routes.of(definition.target);
+    const routed = routes.areSet ? routes.of(definition.target) : undefined;
     const route = resolveRoute({ dispatch, instance, definition, routed, from }, application);
-    if (keptResult(definition) !== undefined) this.#checkResults(route.connection, name);
+    if (options.keepResult !== undefined && keptResult(definition) !== undefined)
+      this.#checkResults(route.connection, name);
     const id = occurrence?.id ?? uuidv7();
     const chosen = resolveChosen(job, definition);
-    const own = from === undefined ? tiesOf(job, definition, route.queue) : undefined;
+    const hasKey = options.unique !== undefined || options.debounce !== undefined;
+    const own = hasKey && from === undefined ? tiesOf(job, definition, route.queue) : undefined;
     const key = occurrence?.key;
     const unique = own ?? (key === undefined ? undefined : { unique: { key, until: 'end' as const } });
     const others = batch === undefined ? unique : unique === undefined ? { batch } : { ...unique, batch };
-    const lane = definition.options.lane === undefined ? undefined : laneTieOf(job, definition);
+    const lane = options.lane === undefined ? undefined : laneTieOf(job, definition);
     const ties = lane === undefined ? others : { ...others, lane };
-    const middleware = middlewareOf(dispatch, instance, application.registry);
+    const isWrapped = instance.middleware !== undefined || dispatch.middleware !== undefined;
+    const middleware = isWrapped ? middlewareOf(dispatch, instance, registry) : NONE;
     if (format !== undefined && (isBound || occurrence !== undefined || middleware.length > 0))
       throw aloneInLaravel(name);
     const parts: PayloadParts = {
@@ -117,7 +123,7 @@ export class JobEncoder {
       classes: this.#classes,
       occurrence,
       ties: ties && tiesMember(ties),
-      vault: definition.options.encrypted === true ? application.vault : undefined,
+      vault: options.encrypted === true ? application.vault : undefined,
     };
     const way = { route, ties, retryWithin: chosen.retryWithin };
     const encoded = this.#encoded(name, way, parts, format === undefined ? encodePayload : encodeShared);
@@ -157,7 +163,7 @@ export class JobEncoder {
       const caught = chosen.caught && this.links([chosen.caught], connection, chosen)[0];
       const payload = withChain(entry.payload, { links, caught });
       const whole = `${name}, with the ${links.length} jobs that follow it in its payload,`;
-      checkSize(payload, whole, application.settings(connection));
+      checkBytes(Buffer.byteLength(payload), whole, application.settings(connection));
       measureChain({ links, caught }, connection, (bytes, to) => checkBytes(bytes, whole, application.settings(to)));
       return { ...first, entry: { ...entry, payload } };
     } catch (error) {
@@ -229,7 +235,9 @@ export class JobEncoder {
   }
 
   #checked(id: string, name: string, way: Way, payload: string, observed?: ObservedDispatch): EncodedJob {
-    checkSize(payload, name, this.#application.settings(way.route.connection));
+    const settings = this.#application.settings(way.route.connection);
+    // No character takes more than three bytes, so short texts need no counting.
+    if (payload.length * 3 > settings.maxPayload) checkBytes(Buffer.byteLength(payload), name, settings);
     const { hooks } = this.#application;
     return new RoutedJob(id, name, way, payload, hooks.hearPushes ? hooks : undefined, observed);
   }
@@ -281,7 +289,6 @@ function middlewareOf(
   instance: InstanceChoice,
   registry: JobRegistry,
 ): readonly Middleware[] {
-  if (instance.middleware === undefined && dispatch.middleware === undefined) return NONE;
   const middleware = [...(instance.middleware ?? []), ...(dispatch.middleware ?? [])];
   for (const layer of middleware) {
     if (typeof layer === 'object' && layer !== null && registry.nameOf(layer.constructor) !== undefined) continue;
@@ -290,64 +297,12 @@ function middlewareOf(
   return middleware;
 }
 
-export interface JobRoute {
-  readonly connection?: string | undefined;
-  readonly queue?: string | undefined;
-}
-
-const NOWHERE: JobRoute = {};
-const KNOWN = ['connection', 'queue'];
-
-/** Where jobs go that choose nothing themselves, by class: `Queue.route(SendMail, { queue: 'mail' })`. */
-export class Routes {
-  readonly #routes = new Map<Class, JobRoute>();
-
-  /**
-   * Applies to a class and its subclasses; the last call for a class counts.
-   *
-   * @param checkConnection throws if there is no such connection
-   * @throws E_INVALID_JOB_OPTION, E_INVALID_QUEUE_NAME
-   */
-  set(job: Class, route: JobRoute, checkConnection?: (name: string) => void): void {
-    if (typeof job !== 'function') throw invalidJobOption('Queue.route()', job, 'Give the class of a job first.');
-    const subject = `Queue.route(${job.name})`;
-    if (typeof route !== 'object' || route === null || Object.keys(route).some((key) => !KNOWN.includes(key))) {
-      throw invalidJobOption(subject, route, 'Give { connection, queue }, or one of the two.');
-    }
-    const { connection, queue } = route;
-    if (connection !== undefined && (typeof connection !== 'string' || connection === '')) {
-      throw invalidJobOption(`the connection of ${subject}`, connection, 'Name a connection.');
-    }
-    if (queue !== undefined) checkQueueName(queue, `the queue of ${subject}`);
-    if (connection !== undefined) checkConnection?.(connection);
-    this.#routes.set(registry().jobOf(job)?.target ?? job, { connection, queue });
-  }
-
-  /** The connections named by routes, each with the class that is sent there. */
-  *connections(): Iterable<{ readonly job: Class; readonly connection: string }> {
-    for (const [job, { connection }] of this.#routes) if (connection !== undefined) yield { job, connection };
-  }
-
-  /** The route of a class: its own before those of its parents, separately for connection and queue. */
-  of(job: Class): JobRoute {
-    if (this.#routes.size === 0) return NOWHERE;
-    let { connection, queue } = NOWHERE;
-    for (let target: unknown = job; typeof target === 'function'; target = Object.getPrototypeOf(target)) {
-      const route = this.#routes.get(target as Class);
-      connection ??= route?.connection;
-      queue ??= route?.queue;
-    }
-    return { connection, queue };
-  }
-}
-
 /** In characters. A key is an id, not data. */
 const LONGEST_KEY = 1000;
 
 /** Undefined if it has no key. @throws E_INVALID_UNIQUE_KEY */
 export function tiesOf(job: object, definition: JobDefinition, queue: string): Ties | undefined {
-  const { name, options } = definition;
-  if (options.unique === undefined && options.debounce === undefined) return undefined;
+  const { name } = definition;
   const debouncing = declaredDebouncing(definition);
   if (debouncing !== undefined) {
     const { by, longest } = debouncing;
@@ -424,10 +379,10 @@ function observe(application: Application, job: DispatchingJob): ObservedDispatc
     }
   }
   if (observations.length === 0) return undefined;
-  const tell = (ending: (observation: DispatchObservation) => void): void => {
+  const tell = (how: 'end' | 'dropped', error?: unknown): void => {
     for (const observation of observations.splice(0)) {
       try {
-        ending(observation);
+        observation[how]?.(error);
       } catch (thrown) {
         report(application, job, thrown);
       }
@@ -435,8 +390,8 @@ function observe(application: Application, job: DispatchingJob): ObservedDispatc
   };
   return {
     fields,
-    end: (error) => tell((observation) => observation.end?.(error)),
-    drop: () => tell((observation) => observation.dropped?.()),
+    end: (error) => tell('end', error),
+    drop: () => tell('dropped'),
   };
 }
 

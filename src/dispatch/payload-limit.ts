@@ -37,13 +37,6 @@ interface Destination {
  * @param job what is too large, as the error names it
  * @throws PayloadTooLargeError
  */
-export function checkSize(payload: string, job: string, { name, maxPayload }: Destination): void {
-  // No character takes more than three bytes, so short texts need no counting.
-  if (payload.length * 3 <= maxPayload) return;
-  checkBytes(Buffer.byteLength(payload), job, { name, maxPayload });
-}
-
-/** @throws PayloadTooLargeError */
 export function checkBytes(bytes: number, job: string, { name, maxPayload }: Destination): void {
   if (bytes > maxPayload) throw new PayloadTooLargeError(job, name, bytes, maxPayload);
 }

@@ -52,7 +52,7 @@ export class PendingJob<Sent = string> implements Outgoing<Sent> {
   readonly #site: CallSite | undefined;
   #choice: InstanceChoice;
   // The transaction that is open now. When the job is sent, it may be over.
-  #detour: Detour = { keep: Transaction.keep() };
+  #detour: Detour = Transaction.isUsed ? { keep: Transaction.keep() } : {};
   #awaited = false;
   #begun = false;
   readonly #isEvent: boolean;
@@ -91,7 +91,7 @@ export class PendingJob<Sent = string> implements Outgoing<Sent> {
   }
 
   get result(): Promise<Omit<DispatchResult, 'id'> & { readonly id: Sent }> {
-    return this.#heard().then((id) => ({ ...this.#became, id }));
+    return this.then((id) => ({ ...this.#became, id }));
   }
 
   onConnection(connection: string): this {
@@ -136,17 +136,19 @@ export class PendingJob<Sent = string> implements Outgoing<Sent> {
     onFulfilled?: ((id: Sent) => Fulfilled | PromiseLike<Fulfilled>) | null,
     onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
   ): Promise<Fulfilled | Rejected> {
-    return this.#heard().then(onFulfilled, onRejected);
+    this.#awaited = true;
+    this.#unheard?.catch(() => undefined);
+    return this.#sent.then(onFulfilled, onRejected);
   }
 
   catch<Rejected = never>(
     onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
   ): Promise<Sent | Rejected> {
-    return this.#heard().catch(onRejected);
+    return this.then(null, onRejected);
   }
 
   finally(onFinally?: (() => void) | null): Promise<Sent> {
-    return this.#heard().finally(onFinally);
+    return this.then().finally(onFinally);
   }
 
   [inspect.custom](): string {
@@ -159,12 +161,6 @@ export class PendingJob<Sent = string> implements Outgoing<Sent> {
     if (this.#begun || this.#awaited) throw new AlreadyDispatchedError(this.#name, call, this.#awaited);
     this.#choice = { ...this.#choice, ...choice };
     return this;
-  }
-
-  #heard(): Promise<Sent> {
-    this.#awaited = true;
-    this.#unheard?.catch(() => undefined);
-    return this.#sent;
   }
 
   #failed(reason: unknown): void {

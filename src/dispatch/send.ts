@@ -192,8 +192,8 @@ export async function send(target: Target, job: EncodedJob, tell?: Tell): Promis
     const result = pushed?.[0];
     observed?.end();
     if (hooks !== undefined) await tellPushed(job, result);
-    if (typeof result === 'object')
-      tell?.('duplicate' in result ? { status: 'duplicate' } : { status: 'replaced', ...result });
+    if (typeof result !== 'object') return job.id;
+    tell?.('duplicate' in result ? { status: 'duplicate' } : { status: 'replaced', ...result });
     return idAfter(job, result);
   } catch (error) {
     observed?.end(runsJobs(target) ? undefined : error);

@@ -20,6 +20,9 @@ export type Keep = (parcel: Parcel, manager: Application) => void;
 type Kept = readonly [order: number, parcel: Parcel, manager: Application];
 
 export class Transaction {
+  /** One was begun at some time: asked for each dispatch. */
+  static isUsed = false;
+
   /** The transaction that was open when this one began. */
   readonly parent: Transaction | undefined;
   /** Jobs of an inner transaction are added when that one is done. */
@@ -32,6 +35,7 @@ export class Transaction {
 
   /** @throws what `fn` throws; then nothing is sent. AfterCommitError: `fn` has resolved, but not all jobs could be sent */
   static async run<T>(fn: () => T): Promise<Awaited<T>> {
+    Transaction.isUsed = true;
     const transaction = new Transaction(openFrom(current.getStore()));
     let result: Awaited<T>;
     try {

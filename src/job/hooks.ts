@@ -39,6 +39,8 @@ const NO_HOOKS: { readonly [Name in HookName]: typeof NONE } = {
 
 export class Hooks {
   readonly #hooks: { [Name in HookName]: readonly Hook<Name>[] } = { ...NO_HOOKS };
+  /** Which of them somebody has added: lets the hot path skip building an event that nobody listens to. */
+  readonly hears = Object.fromEntries(HOOK_NAMES.map((name) => [name, false])) as Record<HookName, boolean>;
   readonly #report: ReportHookError;
   /** Whether anybody hears of pushes: asked of each. */
   hearPushes = false;
@@ -66,11 +68,6 @@ export class Hooks {
   /** Adds the hooks that `other` has now; their errors are reported here. */
   adopt(other: Hooks): void {
     for (const name of HOOK_NAMES) this.#set(name, [...this.#hooks[name], ...other.#hooks[name]]);
-  }
-
-  /** Lets the hot path skip building an event that nobody listens to. */
-  has(name: HookName): boolean {
-    return this.#hooks[name].length > 0;
   }
 
   /**
@@ -119,7 +116,9 @@ export class Hooks {
   // Makes a new list each time: a hook that removes itself must not shift the others under a running loop.
   #set(name: HookName, hooks: readonly Hook<never>[]): void {
     (this.#hooks as Record<HookName, readonly Hook<never>[]>)[name] = hooks;
-    this.hearPushes = this.has('queueing') || this.has('queued') || this.has('skipped');
+    this.hears[name] = hooks.length > 0;
+    const { queueing, queued, skipped } = this.hears;
+    this.hearPushes = queueing || queued || skipped;
   }
 }
 

@@ -160,10 +160,10 @@ function refuse(job: object, member: string): never {
 
 /** @throws E_UNDECORATED_JOB, E_NOT_A_JOB */
 export function definitionOfJob(job: object, jobs: JobRegistry = registry()): JobDefinition {
+  const definition = jobs.definitionFor(job);
+  if (definition !== undefined) return definition;
   const target = classOf(job);
   if (target === undefined || target === Object) throw notAJob(job);
-  const definition = jobs.definitionOf(target);
-  if (definition !== undefined) return definition;
   if (jobs.jobOf(target) !== undefined) throw notAJob(job, 'no listener');
   const parent = nearestParent(target, jobs);
   throw undecoratedJob(target.name, extendsJob(target), parent && { name: parent.target.name, file: parent.file });
@@ -194,25 +194,21 @@ const METHODS: ReadonlySet<string> = new Set([
 const SUSPECT: ReadonlySet<string> = new Set([...METHODS, ...Object.keys(JOB_OPTIONS), ...MEMBERS]);
 
 /**
- * Checks what only an instance can show, at dispatch: fields that mean something other than data.
+ * The definition of a job that is about to be sent. Checks what only an instance can show: fields that mean something other than data.
  *
- * @throws E_RESERVED_PROPERTY, E_METHOD_IN_FIELD
+ * @throws E_UNDECORATED_JOB, E_NOT_A_JOB, E_RESERVED_PROPERTY, E_METHOD_IN_FIELD
  */
-export function checkInstance(job: object, definition: JobDefinition): void {
+export function definitionToSend(job: object, jobs: JobRegistry = registry()): JobDefinition {
+  const definition = jobs.definitionFor(job) ?? definitionOfJob(job, jobs);
   for (const property of Object.keys(job)) if (SUSPECT.has(property)) checkProperty(job, property, definition);
+  return definition;
 }
 
-/** Classes that can be run here, or that were warned about. */
-const looked = new WeakSet<JobDefinition>();
-
 /**
- * Warns once of a class whose jobs nothing here could run: its `handle` may be mistyped, or its handler not imported. No error, because
+ * Warns of a class whose jobs nothing here could run: its `handle` may be mistyped, or its handler not imported. No error, because
  * a program that only dispatches may share the class with a worker that has the handler.
  */
-export function warnOfNoHandler(definition: JobDefinition, jobs: JobRegistry): void {
-  if (looked.has(definition)) return;
-  looked.add(definition);
-  const { target, format } = definition;
+export function warnOfNoHandler({ target, format }: JobDefinition, jobs: JobRegistry): void {
   const isRun = 'handle' in target.prototype || hasHandleAll(target) || jobs.handlerOf(target) !== undefined;
   // Laravel runs those with a format of its own.
   if (isRun || format !== undefined || isUnderJest()) return;

@@ -46,8 +46,11 @@ type Handler = Pick<Claim, 'target' | 'name' | 'file'>;
 
 /** Knows every job class, its handler, and the names that stand for classes in payloads. One for each process. */
 export class JobRegistry {
-  /** Also has classes of which another evaluation is in force: their instances are still dispatched, by the same name. */
-  readonly #definitions = new WeakMap<Class, JobDefinition>();
+  /**
+   * By the prototypes of the classes. Also has classes of which another evaluation is in force: their instances are still dispatched, by
+   * the same name.
+   */
+  readonly #definitions = new WeakMap<object, JobDefinition>();
   readonly #names = new WeakMap<Class, string>();
   /** Jobs, middleware and events share one namespace: a payload's `types` tells classes apart by name alone. */
   readonly #claims = new Map<string, Claim>();
@@ -79,12 +82,12 @@ export class JobRegistry {
     if (this.#carriers.has(target)) {
       throw invalidJobClass(target.name, file, 'has @Listens() too. Remove one of the two.');
     }
-    if (this.#definitions.has(target)) {
+    if (this.#definitions.has(target.prototype)) {
       throw invalidJobClass(target.name, file, 'has @Job() twice. Put all options into one.');
     }
     const before = this.find(name);
     this.#claim([name, ...aliases], { target, name: target.name, file, decorator, definition });
-    this.#definitions.set(target, definition);
+    this.#definitions.set(target.prototype, definition);
     this.#names.set(target, name);
     if (this.find(name) !== definition) return;
     // The class was rewritten and now has its own handle().
@@ -98,7 +101,14 @@ export class JobRegistry {
 
   /** Only for this very class: a subclass needs its own `@Job()`. */
   definitionOf(target: Class): JobDefinition | undefined {
-    return this.#definitions.get(target);
+    return this.#definitions.get(target.prototype);
+  }
+
+  /** For an instance of this very class. Undefined for anything else: in JavaScript, anything may have been dispatched. */
+  definitionFor(job: unknown): JobDefinition | undefined {
+    return typeof job === 'object' && job !== null
+      ? this.#definitions.get(Object.getPrototypeOf(job) as object)
+      : undefined;
   }
 
   /** All job classes of the user, without those that a newer evaluation has replaced. */
@@ -110,7 +120,7 @@ export class JobRegistry {
   }
 
   handlerOf(job: Class): Class | undefined {
-    return this.#handlers.get(this.#definitions.get(job)?.name ?? '')?.target;
+    return this.#handlers.get(this.#definitions.get(job.prototype)?.name ?? '')?.target;
   }
 
   /**
@@ -118,7 +128,7 @@ export class JobRegistry {
    * @throws E_INVALID_HANDLER the job already has another handler
    */
   setHandler(job: Class, handler: Class, file?: string): void {
-    const { name = '' } = this.#definitions.get(job) ?? {};
+    const { name = '' } = this.definitionOf(job) ?? {};
     const other = this.#handlers.get(name);
     const claim = { target: handler, name: handler.name, file };
     if (other !== undefined && other.target !== handler && !isEvaluatedAgain(other, claim)) {
@@ -135,7 +145,7 @@ export class JobRegistry {
    * @throws E_DUPLICATE_JOB, E_INVALID_HANDLER
    */
   setListener(job: Class, listener: Class, event: Class, name: string, file?: string): void {
-    const definition = this.#definitions.get(job)!;
+    const definition = this.definitionOf(job)!;
     // Nothing tells the file of an event. If this listener has heard an event of this name before, it was evaluated again.
     this.registerData(name, event, 'Event', file, this.#heard.get(definition.name) === name);
     this.setHandler(job, listener, file);

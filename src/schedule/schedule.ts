@@ -4,7 +4,7 @@ import { declaredIn, relativeFile } from '../base/class';
 import type { Milliseconds } from '../base/clock';
 import type { Duration } from '../job/duration';
 import { duplicateSchedule } from '../job/errors';
-import { checkInstance, definitionOfJob } from '../job/instance';
+import { definitionToSend } from '../job/instance';
 import { checkQueueName, count, type Place, placeOf } from '../job/option-kinds';
 import type { MissedPolicy, OverlapPolicy } from '../job/options';
 import { PendingChain } from '../job/pending';
@@ -341,8 +341,7 @@ export class PendingSchedule {
 export function scheduledName(job: unknown, registry: JobRegistry, place: Place): string {
   if (typeof job !== 'object' || job === null) throw place.refuse(job, 'give the job: new Prune()');
   if (job instanceof PendingChain) throw place.refuse('a chain', 'give one job; its handle() can send the chain');
-  const definition = definitionOfJob(job, registry);
-  checkInstance(job, definition);
+  const definition = definitionToSend(job, registry);
   const { name } = definition;
   if (declaredDebouncing(definition) !== undefined) throw place.refuse(name, 'it has debounce, which would put it off');
   if ('queue' in job) throw place.refuse(name, 'it pushes itself by a method queue(), and a schedule pushes it');

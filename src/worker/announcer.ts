@@ -48,7 +48,7 @@ export class Announcer {
     const first =
       queued === undefined ? forgotten : forgotten === undefined ? queued : Promise.all([queued, forgotten]);
     const told = first === undefined ? this.#announce(job, outcome) : first.then(() => this.#announce(job, outcome));
-    const isAttempt = job.handler !== 'not-called' && this.#application.hooks.has('attempted');
+    const isAttempt = job.handler !== 'not-called' && this.#application.hooks.hears.attempted;
     if (!isAttempt) return told;
     const { connectionName } = job;
     const exception = outcome.error ?? outcome.reason;
@@ -58,7 +58,7 @@ export class Announcer {
 
   /** The job that follows is in its queue. */
   tellQueued(job: RunningJob, to: FollowUpPlace, entry: Entry): Promise<void> | undefined {
-    const event = this.#application.hooks.has('queued') ? followUpEvent(to, entry) : undefined;
+    const event = this.#application.hooks.hears.queued ? followUpEvent(to, entry) : undefined;
     return event && this.tell(job, 'queued', event);
   }
 
@@ -70,7 +70,7 @@ export class Announcer {
   /** Undefined if the hook has no listeners or none of them is async: then there is nothing to wait for. */
   tell<Name extends HookName>(job: RunningJob, hook: Name, event: HookEvents[Name]): Promise<void> | undefined {
     const { hooks } = this.#application;
-    if (!hooks.has(hook)) return undefined;
+    if (!hooks.hears[hook]) return undefined;
     const told = this.#call(() => hooks.emit(hook, event));
     return told && this.#within(job, `the hook ${hook}`, told);
   }

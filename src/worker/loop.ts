@@ -429,7 +429,7 @@ export class Loop {
    */
   #mayBeHanded(): boolean {
     const { options, application } = this.#settings;
-    const isAsked = options.stopWhenEmpty || options.once || application.hooks.has('looping');
+    const isAsked = options.stopWhenEmpty || options.once || application.hooks.hears.looping;
     return !isAsked && workers === 1 && this.#runs.busy + this.#unsettled() + this.#leases.atRisk() === 0;
   }
 
@@ -504,7 +504,7 @@ export class Loop {
     const { started } = this.#runs;
     if (!this.#isSettled() || started === this.#idleAfter) return;
     this.#idleAfter = started;
-    if (!this.#settings.application.hooks.has('idle')) return;
+    if (!this.#settings.application.hooks.hears.idle) return;
     void callFrom(this, () => this.#settings.application.hooks.emit('idle', this.#event));
   }
 

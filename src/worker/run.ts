@@ -252,7 +252,7 @@ export class Executor {
 
   #tellBefore(job: RunningJob): Promise<void> | undefined {
     if (job.reservation.counters.crashes > 0) this.#tellRecovery(job);
-    if (!this.#application.hooks.has('before')) return undefined;
+    if (!this.#application.hooks.hears.before) return undefined;
     return this.#heard(this.announcer.tell(job, 'before', { connectionName: job.connectionName, job }));
   }
 

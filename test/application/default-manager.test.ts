@@ -32,7 +32,7 @@ describe('the manager behind Queue', () => {
     Queue.configure({ connections: { other: { driver: 'memory' } } });
 
     expect(defaultManager()).not.toBe(first);
-    expect(defaultManager().hooks.has('before')).toBe(false);
+    expect(defaultManager().hooks.hears.before).toBe(false);
     expect(Queue.connection().name).toBe('other');
   });
 

@@ -1,4 +1,4 @@
-import { bytesOfSize, checkSize } from '../../src/dispatch/payload-limit';
+import { bytesOfSize } from '../../src/dispatch/payload-limit';
 import { Job } from '../../src/job/job';
 import type { Configuration } from '../../src/application/configuration/configuration';
 import { PayloadTooLargeError } from '../../src/connections/errors';
@@ -154,9 +154,10 @@ describe('a size', () => {
   );
 
   it('of a short string is checked without counting its bytes', () => {
+    const { encoder } = open({ maxPayload: '2kb' }).manager;
     const count = jest.spyOn(Buffer, 'byteLength');
 
-    checkSize('x'.repeat(1000), 'Import', { name: 'main', maxPayload: 3000 });
+    encoder.encode(new Import('x'.repeat(100)), {});
 
     expect(count).not.toHaveBeenCalled();
     count.mockRestore();

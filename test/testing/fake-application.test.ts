@@ -104,7 +104,7 @@ describe('a fake of a configured program', () => {
 
     queue.restore();
 
-    expect(defaultManager().hooks.has('before')).toBe(false);
+    expect(defaultManager().hooks.hears.before).toBe(false);
   });
 
   it("logs to the program's logger", async () => {

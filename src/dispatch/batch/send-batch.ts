@@ -199,7 +199,7 @@ export class StartBatch {
     const driver = manager.driver(place.connection);
     const callbacks = [...begins.callbacks, ...behind(job, this.plan, manager)];
     const batch = { ...begins, callbacks };
-    const hooks = manager.hooks.has('queueing') || manager.hooks.has('queued') ? { hooks: manager.hooks } : {};
+    const hooks = manager.hooks.hears.queueing || manager.hooks.hears.queued ? { hooks: manager.hooks } : {};
     const encoded = jobs.map((one) => ({ ...one, connection: place.connection, ...hooks }));
     // What runs its jobs at once keeps no batch, and no key.
     if (!driver.capabilities.reserve) return new Sending(manager, place, batch).send({ jobs: encoded, isLast: true });

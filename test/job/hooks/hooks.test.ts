@@ -125,5 +125,5 @@ it.each([
       message: `Queue.before() was given ${given} instead of a function. Write Queue.before((…) => { … }).`,
     }),
   );
-  expect(hooks.has('before')).toBe(false);
+  expect(hooks.hears.before).toBe(false);
 });
