@@ -1,18 +1,52 @@
-/**
- * The public view of a database's batches, and how batches change when jobs are removed, be it by operators or by others.
- */
-import type { Seconds } from '../../base/clock';
+/** The batches of a database: what a connection shows of them, and their rows. */
+import type { Seconds, Milliseconds } from '../../base/clock';
 import type { FailedLink } from '../../job/job-context';
-import type { BatchCallbacks, BatchState, BatchStore } from '../batch-store';
+import {
+  type BatchCallbacks,
+  type BatchState,
+  type BatchStore,
+  BATCH_KEPT,
+  type BatchCallback,
+  type BatchEnd,
+  type BatchEvent,
+  type NewBatch,
+} from '../batch-store';
 import type { FollowUp, Finding, RecountOptions } from '../contract';
-import { cancelled, changeBy, held, sealed, type BatchChange, type Rule } from '../kit/batch-counts';
-import { tiedIn, type Removed, type Dialect } from './dialect';
+import {
+  cancelled,
+  changeBy,
+  held,
+  sealed,
+  type BatchChange,
+  type Rule,
+  changed,
+  endOf,
+  stateOf,
+  sumOf,
+  type BatchStep,
+  type KeptBatch,
+} from '../kit/batch-counts';
+import { tiedIn, type Removed, type Dialect, isTrue, type Leaving } from './dialect';
 import { orderOf, repeatable, DatabasePart, type Purpose } from './database';
-import { raw, sql, written, numeral, rowsOf, valueOf, type Work, type Sql, type SqlValue } from './statement';
+import {
+  raw,
+  sql,
+  written,
+  numeral,
+  rowsOf,
+  valueOf,
+  type Work,
+  type Sql,
+  type SqlValue,
+  numberOf,
+  run,
+  runEach,
+  writtenPages,
+  type SqlRow,
+} from './statement';
 import { rowLimit, AFTER_ALL } from './jobs';
 import { followerOf } from './exchange';
 import { readTies, type BatchTie, type Ties } from '../../payload/ties';
-import { changesOf, type BatchRows } from './batch-rows';
 
 /** Batches that one call recounts. */
 const PAGE = 500;
@@ -187,8 +221,215 @@ export function repairsOf(
   );
 }
 
+export type BatchDialect = Pick<
+  Dialect,
+  'tables' | 'now' | 'after' | 'read' | 'text' | 'key' | 'replace' | 'remove' | 'skipLocked' | 'forUpdate'
+>;
+
+/**
+ * Placeholder for a batch's callbacks until one of them is due: their texts are long, and are needed only a few times in its
+ * life.
+ */
+const UNREAD: readonly BatchCallback[] = (['then', 'catch', 'finally', 'next', 'progress'] as const).map((on) => {
+  return { on, queue: '', head: '', id: '' };
+});
+
+const COLUMNS = raw(
+  'allows_failures, pending, completed, failed, skipped, created_at, finished_at, cancelled_at, open_until, every_jobs, open_for',
+);
+
+/** Finished batches that each new batch removes: more than one, so that they never pile up. */
+const SWEPT = 10;
+
+/** Batches that one statement removes when they are pruned. */
+const PRUNED = 500;
+
 /**
  * Batches as rows. Every change runs in the transaction that pushes or ends the batch's jobs, and holds the row lock until
  * that transaction ends, so calls that end the last jobs at the same time do so one after another. Several batches are
  * locked in the order of their ids, as two calls could deadlock otherwise.
  */
+export class BatchRows {
+  readonly #dialect: BatchDialect;
+
+  constructor(dialect: BatchDialect) {
+    this.#dialect = dialect;
+  }
+
+  /**
+   * Why the batch takes no more jobs; undefined if it still takes some.
+   * @param begins given if the batch starts with this push
+   */
+  *begin(id: string, begins: NewBatch | undefined): Work<BatchEnd | undefined> {
+    if (begins === undefined) return endOf((yield* this.held(id))?.batch);
+    yield* runEach(this.beginning(begins));
+    return undefined;
+  }
+
+  /** Adds the row of a new batch, and removes some batches that finished long ago. */
+  beginning({ id, name, allowsFailures, callbacks, every, openFor }: NewBatch): readonly Sql[] {
+    const { after, now, text, key, replace, tables } = this.#dialect;
+    const row = {
+      id: key(id),
+      name: text(name),
+      allows_failures: raw(allowsFailures ? 'TRUE' : 'FALSE'),
+      ...{ pending: 0, completed: 0, failed: 0, skipped: 0 },
+      created_at: now(),
+      ...{ finished_at: null, cancelled_at: null, open_until: openFor === undefined ? null : after(openFor) },
+      ...{ every_jobs: every ?? null, open_for: openFor ?? null, callbacks: text(JSON.stringify(callbacks)), sent: '' },
+    };
+    return [this.#removal(BATCH_KEPT, false, SWEPT), replace(tables.batches, ['id'], row)];
+  }
+
+  /** Counts jobs that have ended. Returns what their batches send because of it. */
+  *leave(changes: ReadonlyMap<string, BatchChange>): Work<readonly FollowUp[]> {
+    const followUps: FollowUp[] = [];
+    for (const id of [...changes.keys()].toSorted()) {
+      const step = yield* this.change(id, changed(changes.get(id)!));
+      followUps.push(...(step?.followUps ?? []));
+    }
+    return followUps;
+  }
+
+  /** Locks the batches, and returns those that exist. */
+  *lockAll(ids: readonly string[]): Work<readonly BatchState[]> {
+    const states: BatchState[] = [];
+    for (const id of ids.toSorted()) {
+      const held = yield* this.held(id);
+      if (held !== undefined) states.push(stateOf(held.batch));
+    }
+    return states;
+  }
+
+  /** The ids of the given batches that were cancelled. */
+  *cancelledOf(ids: readonly string[]): Work<ReadonlySet<string>> {
+    const { read, tables, key } = this.#dialect;
+    const rows = yield* rowsOf(
+      sql`SELECT ${read('id')} FROM ${tables.batches} WHERE id IN (${ids.map(key)}) AND cancelled_at IS NOT NULL`,
+    );
+    return new Set(rows.map(([id]) => String(id)));
+  }
+
+  /** Newest first. */
+  *list(rest: Sql): Work<readonly BatchState[]> {
+    const rows = yield* rowsOf(this.#select(rest));
+    return rows.map((row) => stateOf(batchOf(row)));
+  }
+
+  *find(id: string): Work<BatchState | undefined> {
+    return (yield* this.list(sql`WHERE id = ${this.#dialect.key(id)}`))[0];
+  }
+
+  /** The batch's callbacks; undefined if the batch is unknown. */
+  *callbacks(id: string): Work<BatchCallbacks | undefined> {
+    const { read, tables, key } = this.#dialect;
+    const columns = [read('callbacks'), read('sent'), raw('every_jobs')];
+    const [row] = yield* rowsOf(sql`SELECT ${columns} FROM ${tables.batches} WHERE id = ${key(id)}`);
+    if (row === undefined) return undefined;
+    const [callbacks, sent, every] = row;
+    return {
+      callbacks: JSON.parse(String(callbacks)) as readonly BatchCallback[],
+      sent: eventsIn(sent),
+      every: numberOf(every),
+    };
+  }
+
+  /**
+   * Removes batches that finished before that age, and with `unfinished` also those that began before it and have not
+   * finished. Returns how many.
+   */
+  *prune(age: Seconds, unfinished: boolean): Work<number> {
+    return yield* writtenPages(PRUNED, this.#removal(age, unfinished, PRUNED));
+  }
+
+  #removal(age: Seconds, unfinished: boolean, most: number): Sql {
+    const { tables, after, remove, skipLocked } = this.#dialect;
+    const isOld = sql`finished_at < ${after(-age)}`;
+    const condition = unfinished ? sql`(${isOld} OR finished_at IS NULL AND created_at < ${after(-age)})` : isOld;
+    return remove(
+      tables.batches,
+      ['id'],
+      sql`SELECT id FROM ${tables.batches} WHERE ${condition} LIMIT ${most} ${skipLocked}`,
+    );
+  }
+
+  /** Undefined if it does not change, or is gone: whoever pruned it does not want its callbacks. */
+  *change(id: string, rule: Rule): Work<BatchStep | undefined> {
+    const { batch, now } = (yield* this.held(id)) ?? {};
+    const outline = batch && rule(batch, now!);
+    if (outline === undefined) return undefined;
+    const isSilent = outline.followUps.length === 0;
+    const step = isSilent ? outline : rule({ ...batch!, ...(yield* this.callbacks(id)) }, now!)!;
+    yield* run(this.#update(step.batch));
+    return step;
+  }
+
+  /** Reads the batch, and locks it until the transaction ends. Call it before unique keys are locked, as pushes do. */
+  *held(id: string): Work<{ readonly batch: KeptBatch; readonly now: Milliseconds } | undefined> {
+    const { key, forUpdate } = this.#dialect;
+    const [row] = yield* rowsOf(this.#select(sql`WHERE id = ${key(id)} ${forUpdate}`));
+    return row && { batch: batchOf(row), now: moment(row.at(-1))! };
+  }
+
+  #select(rest: Sql): Sql {
+    const { read, tables, now } = this.#dialect;
+    const texts = [read('id'), read('name'), read('sent')];
+    return sql`SELECT ${texts}, ${COLUMNS}, ${now()} FROM ${tables.batches} ${rest}`;
+  }
+
+  #update({ id, pending, completed, failed, skipped, finishedAt, cancelledAt, openUntil, sent }: KeptBatch): Sql {
+    const { tables, key } = this.#dialect;
+    return sql`UPDATE ${tables.batches} SET pending = ${pending}, completed = ${completed}, failed = ${failed},
+      skipped = ${skipped}, finished_at = ${seconds(finishedAt)}, cancelled_at = ${seconds(cancelledAt)},
+      open_until = ${seconds(openUntil)}, sent = ${sent.join(',')} WHERE id = ${key(id)}`;
+  }
+}
+
+/** Selects a row if there is an unfinished batch. @param condition a further condition on the batch */
+export function findUnfinished({ batches }: Dialect['tables'], condition = raw('TRUE')): Sql {
+  return sql`SELECT 1 FROM ${batches} WHERE finished_at IS NULL AND ${condition} LIMIT 1`;
+}
+
+export const IS_CANCELLED = raw('cancelled_at IS NOT NULL');
+
+/** Adds the changes up, so that each batch is updated once. */
+export function changesOf(leavings: readonly Leaving[]): ReadonlyMap<string, BatchChange> {
+  const changes = new Map<string, BatchChange>();
+  for (const { id, change } of leavings) changes.set(id, sumOf(changes.get(id), change));
+  return changes;
+}
+
+function batchOf(row: SqlRow): KeptBatch {
+  const [id, name, sent, allows, pending, completed, failed, skipped, ...rest] = row;
+  const [created, finished, cancelled, open, every, openFor] = rest;
+  return {
+    id: String(id),
+    name: String(name),
+    allowsFailures: isTrue(allows),
+    pending: Number(pending),
+    completed: Number(completed),
+    failed: Number(failed),
+    skipped: Number(skipped),
+    createdAt: moment(created)!,
+    finishedAt: moment(finished),
+    cancelledAt: moment(cancelled),
+    openUntil: moment(open),
+    every: numberOf(every),
+    openFor: numberOf(openFor),
+    callbacks: UNREAD,
+    sent: eventsIn(sent),
+  };
+}
+
+const eventsIn = (sent: SqlValue | undefined): readonly BatchEvent[] =>
+  String(sent)
+    .split(',')
+    .filter((event) => event !== '') as BatchEvent[];
+
+/** Converts seconds to milliseconds since 1970. */
+function moment(value: SqlValue | undefined): Milliseconds | undefined {
+  const found = numberOf(value);
+  return found === undefined ? undefined : Math.round(found * 1000);
+}
+
+const seconds = (at: Milliseconds | undefined): Seconds | null => (at === undefined ? null : at / 1000);

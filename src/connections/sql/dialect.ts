@@ -33,7 +33,7 @@ import {
 } from '../contract';
 import type { FailedEntry } from '../failed-store';
 import type { BatchChange } from '../kit/batch-counts';
-import type { BatchRows } from './batch-rows';
+import type { BatchRows } from './batches';
 import type { CallMark } from './calls';
 import {
   raw,

@@ -8,7 +8,7 @@ import { isTakenBack, readTies, type Ties } from '../../payload/ties';
 import type { Entry, Reservation, ReserveReply, Settled, Settlement, Wanted, FollowUp } from '../contract';
 import { isStoreAway } from '../errors';
 import { NOTHING, Settling } from '../kit/connection';
-import type { BatchRows } from './batch-rows';
+import type { BatchRows } from './batches';
 import { CallClients, type CallClient } from './calls';
 import type { SqlLanes } from './lanes';
 import {

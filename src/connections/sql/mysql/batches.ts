@@ -8,8 +8,7 @@
  */
 import type { Ending } from '../dialect';
 import { raw, sql, type Sql } from '../statement';
-import type { Candidate } from './rows';
-import { LATEST, MOST_PLACE, READY, keyOf, type MysqlNames } from './columns';
+import { type Candidate, LATEST, MOST_PLACE, READY, keyOf, type MysqlNames } from './rows';
 
 /** Without it, texts would be converted to the database's character set, and compared by its rules. */
 const UTF8 = raw('CHARACTER SET utf8mb4');

@@ -8,7 +8,7 @@ import type { SqlConnection } from '../connection';
 import { mysqlDialect } from './dialect';
 import { mysqlErrors } from './errors';
 import { mysqlSchema } from './schema';
-import { mysqlNames } from './columns';
+import { mysqlNames } from './rows';
 import { MysqlPool } from './pool';
 import type { Socket } from 'node:net';
 import { bracketed, peerError, unbracketed } from '../../kit/requirements';

@@ -1,11 +1,11 @@
 /** The MySQL dialect. */
 import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
-import { BatchRows, type BatchDialect } from '../batch-rows';
+import { BatchRows, type BatchDialect } from '../batches';
 import { tiedIn, type Addition, type Dialect } from '../dialect';
 import { insertInto, numeral, raw, rowsOf, sql, transaction, written, type Sql, type Work } from '../statement';
 import { SOURCES } from '../records';
-import { availableAt, dueOf, failedColumns, findTail, mysqlLine, now, keyOf, type MysqlNames } from './columns';
+import { availableAt, dueOf, failedColumns, findTail, mysqlLine, now, keyOf, type MysqlNames } from './rows';
 import { mysqlErrors } from './errors';
 import { MysqlJobs } from './jobs';
 import { mysqlLanes } from './lanes';

@@ -6,7 +6,7 @@
  */
 import { MOST_BYTES, MOST_JOBS } from '../../../base/collections';
 import type { Wanted } from '../../contract';
-import { findUnfinished, IS_CANCELLED } from '../batch-rows';
+import { findUnfinished, IS_CANCELLED } from '../batches';
 import type { CallMark } from '../calls';
 import {
   lanesIn,
@@ -23,8 +23,10 @@ import { FOR_EVER, outlookOf, outlookStatement, queueOutlook } from '../exchange
 import { raw, sql, type Sql, type SqlResult, type SqlRow, type Work } from '../statement';
 import { leave } from './batches';
 import { around } from './lanes';
-import { lockCalls, recordCall, insertFollowers } from './rows';
 import {
+  lockCalls,
+  recordCall,
+  insertFollowers,
   availableAt,
   COUNT_CRASH,
   COUNT_TAKEN,
@@ -41,7 +43,7 @@ import {
   UNHELD,
   keyOf,
   type MysqlNames,
-} from './columns';
+} from './rows';
 import { packet } from './pool';
 import { retakeKeys } from './keys';
 

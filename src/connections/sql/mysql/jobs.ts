@@ -2,7 +2,7 @@
 import type { Seconds } from '../../../base/clock';
 import type { BatchEnd, NewBatch } from '../../batch-store';
 import type { RenewResult } from '../../contract';
-import type { BatchRows } from '../batch-rows';
+import type { BatchRows } from '../batches';
 import type { CallMark } from '../calls';
 import {
   lanesIn,
@@ -20,9 +20,21 @@ import {
 import { firstTwin } from '../jobs';
 import { raw, run, runEach, sql, transaction, valueOf, type Sql, type Work } from '../statement';
 import { findEnd, join, REFUSE } from './batches';
-import { lockCalls, recordCall, recordHeld, Claims, insertCandidates, insertJobs, queuesOf, remember } from './rows';
-import { DELAYED, heldBy, now, keyOf, type MysqlNames } from './columns';
-import { debounceKeys, pushDebounced, giveUpKeys, sweepKeys, takeBackKeys, takeEach, takeKeys } from './keys';
+import {
+  lockCalls,
+  recordCall,
+  recordHeld,
+  insertCandidates,
+  insertJobs,
+  queuesOf,
+  remember,
+  DELAYED,
+  heldBy,
+  now,
+  keyOf,
+  type MysqlNames,
+} from './rows';
+import { Claims, debounceKeys, pushDebounced, giveUpKeys, sweepKeys, takeBackKeys, takeEach, takeKeys } from './keys';
 import { exchange } from './exchange';
 import { around } from './lanes';
 import { isNoSavepoint, isTwoRows } from './errors';

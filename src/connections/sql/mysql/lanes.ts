@@ -8,7 +8,7 @@ import { MOST_JOBS } from '../../../base/collections';
 import { lanesOf, MAY_BE_IN, type LaneMove, type LaneStatements } from '../dialect';
 import { numeral, raw, rowsOf, run, runEach, sql, valueOf, written, type Sql, type Work } from '../statement';
 import { packet } from './pool';
-import { availableAt, DELAYED, findTail, HELD_AT, NEVER, type MysqlNames } from './columns';
+import { availableAt, DELAYED, findTail, HELD_AT, NEVER, type MysqlNames } from './rows';
 
 /** Rows of lanes without jobs that a push looks for. With two, no more are left over in the long run than there are lanes with jobs. */
 const SWEPT = 2;

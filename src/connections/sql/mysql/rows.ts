@@ -1,11 +1,163 @@
-/** Inserts jobs on MySQL. The statements must come in a packet after one that sets `@onqueue_now`. */
-import { invalidQueueName } from '../../../job/errors';
-import { followersOf, COUNTERS, laneColumns, valuesOf, type Ending, type QueuedJob, type Holders } from '../dialect';
-import { numeral, raw, sql, type Sql, type SqlPart } from '../statement';
-import { availableAt, dueOf, findTail, HELD_AT, keyOf, LATEST, NEVER, type MysqlNames } from './columns';
+/** The tables in MySQL and MariaDB as statements use them: names, columns, and the rows of jobs and calls. */
 import type { Seconds } from '../../../base/clock';
-import type { UniqueTie } from '../../../payload/ties';
-import { CallKeys, type CallMark } from '../calls';
+import { eachTable, VERSIONS_TABLE, type TableNames } from '../address';
+import { identifier } from './pool';
+import { raw, sql, numeral, type Sql, type SqlPart } from '../statement';
+import {
+  countCrash,
+  countTaken,
+  FENCE,
+  RESERVED_ORDER,
+  type FailedColumns,
+  type Line,
+  type ReservationToken,
+  type NewJob,
+  followersOf,
+  COUNTERS,
+  laneColumns,
+  valuesOf,
+  type Ending,
+  type QueuedJob,
+} from '../dialect';
+import { createHash } from 'node:crypto';
+import { invalidQueueName } from '../../../job/errors';
+import type { CallMark } from '../calls';
+
+export interface MysqlNames extends Readonly<Record<keyof TableNames, Sql>> {
+  /** The index of the jobs table on queue, state and turn. */
+  readonly turns: Sql;
+  /** The index of the jobs table on the payload's id. */
+  readonly ids: Sql;
+  /** The index of the jobs table on queue, lane and order. */
+  readonly laned: Sql;
+  readonly versions: Sql;
+}
+
+/** The names of a connection's tables and indexes, as written in statements. */
+export function mysqlNames(names: TableNames): MysqlNames {
+  return {
+    ...eachTable(names, identifier),
+    turns: identifier(`${names.jobs}_turns`),
+    ids: identifier(`${names.jobs}_ids`),
+    laned: identifier(`${names.jobs}_laned`),
+    versions: identifier(VERSIONS_TABLE),
+  };
+}
+
+/**
+ * The values of the column `state`. `state` and `turn`, the order of the jobs of a state, form the one index for all queues.
+ * The server computes both from other columns, so that Laravel's rows have them too.
+ */
+export const DELAYED = 0;
+export const READY = 1;
+export const RESERVED = 2;
+
+export const UNHELD = raw('reserved_at = NULL, lease_until = NULL, holder = NULL');
+
+const COMPARISON = { larger: 'GREATEST', smaller: 'LEAST' };
+export const COUNT_TAKEN = raw(countTaken(COMPARISON));
+export const COUNT_CRASH = raw(countCrash(COMPARISON));
+
+/** The largest time that the columns hold, in the year 2286: seconds since 1970. */
+export const LATEST = 9_999_999_999;
+
+/** When held jobs would be due: later than any delayed job. */
+export const HELD_AT = LATEST + 0.5;
+/** For Laravel, which has four bytes for it. */
+export const NEVER = 4_294_967_295;
+
+/** The largest place. Beyond it `turn` would overflow, so nothing is put there. */
+export const MOST_PLACE = 1e11;
+
+/**
+ * The time by the server's clock: seconds since 1970, to the microsecond. In UTC, as with summer time a local time can occur
+ * twice.
+ *
+ * @param offset seconds to add: 0 outside tests
+ */
+export const now = (offset: Seconds): Sql =>
+  sql`CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 0.000001 + ${offset} AS DECIMAL(16, 6))`;
+
+/** How statements use the columns of the jobs table. */
+export function mysqlLine({ jobs, turns }: MysqlNames): Line {
+  const state = (number: number): Sql => sql`state = ${number}`;
+  return {
+    of: (queue) => sql`FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`,
+    state: {
+      ready: state(READY),
+      delayed: sql`${state(DELAYED)} AND turn < ${raw(String(HELD_AT))}`,
+      reserved: state(RESERVED),
+      held: sql`${state(DELAYED)} AND turn >= ${raw(String(HELD_AT))}`,
+    },
+    unplaced: state(DELAYED),
+    heldAt: HELD_AT,
+    at: { delayed: raw('turn'), reserved: raw('turn') },
+    order: { ready: TURN, delayed: TURN, reserved: RESERVED_ORDER, held: TURN },
+    along: { reserved: raw('turn') },
+    hasLease: raw('turn IS NOT NULL'),
+    payload: (payload) => payload,
+  };
+}
+
+const TURN = [raw('turn'), raw('id')];
+
+/** Sets `@onqueue_tail` to the last place in line. @param into where else to put it; nothing: the statement returns it */
+export function findTail({ jobs, turns }: MysqlNames, queue: string, into = raw('INTO @onqueue_tail')): Sql {
+  return sql`SELECT COALESCE(MAX(turn), 0) ${into} FROM ${jobs} FORCE INDEX (${turns})
+    WHERE queue = ${queue} AND state = ${READY} AND turn <= ${MOST_PLACE}`;
+}
+
+/**
+ * When a delayed job is due; undefined if it is ready at once. A job whose `due` has passed is delayed too, and due. The
+ * columns hold no time before 1970.
+ */
+export function dueOf({ delay, due }: Pick<NewJob, 'delay' | 'due'>): Sql | undefined {
+  if (due !== undefined) return sql`CAST(${Math.max(Math.min(due, LATEST), 0)} AS DECIMAL(16, 6))`;
+  return delay > 0 ? sql`LEAST(@onqueue_now + ${delay}, ${LATEST})` : undefined;
+}
+
+/**
+ * Laravel's column holds whole seconds in four bytes. For Laravel, too, ready jobs are available at once, and no job too
+ * early.
+ */
+export const availableAt = (due: Sql | undefined): Sql =>
+  due === undefined ? raw('FLOOR(@onqueue_now)') : sql`LEAST(CEIL(${due}), ${NEVER})`;
+
+/** The condition for the jobs of these tokens that are still reserved. */
+export function heldBy(tokens: readonly ReservationToken[]): Sql {
+  if (tokens.length === 0) return raw('FALSE');
+  const pairs = tokens.map(({ id, fence }) => sql`(${numeral(id)}, ${fence})`);
+  return sql`id IN (${tokens.map(({ id }) => numeral(id))}) AND reserved_at IS NOT NULL AND (id, ${raw(FENCE)}) IN (${pairs})`;
+}
+
+/** @param current the current time, as a value */
+export function failedColumns(current: () => Sql): FailedColumns {
+  return {
+    // Without it the server scans the whole queue for each page.
+    alongQueue: raw('FORCE INDEX (onqueue_queue)'),
+    all: raw('TRUE'),
+    payload: raw('payload'),
+    payloadOf: (value) => value as Buffer,
+    storedPayload: (payload) => ({ payload }),
+    hasPayload: (payload) => sql`payload = ${payload}`,
+    contains: (column, text) => sql`INSTR(${raw(column)}, ${text}) > 0`,
+    // Laravel writes whole seconds.
+    failedAt: raw('COALESCE(failed_ms, UNIX_TIMESTAMP(failed_at) * 1000)'),
+    failedNow: () => ({
+      failed_at: sql`FROM_UNIXTIME(FLOOR(${current()}))`,
+      failed_ms: sql`ROUND(${current()} * 1000)`,
+    }),
+  };
+}
+
+/** Bytes that a column with an index holds. */
+const LONGEST_KEY = 255;
+
+/** The value of an indexed column: texts that are too long for an index are stored as their digest. */
+export function keyOf(text: string): string {
+  if (Buffer.byteLength(text) <= LONGEST_KEY) return text;
+  return `sha256:${createHash('sha256').update(text).digest('hex')}`;
+}
 
 /** The length of a queue's name in characters, as in Laravel's tables. */
 const LONGEST_NAME = 255;
@@ -89,78 +241,11 @@ function rowOf(job: QueuedJob, index: number, due = dueOf(job), isLaned = job.la
   return [...values, ...lane, isHeld ? sql`@onqueue_order + ${index + 1}` : null];
 }
 
-export interface Claim {
-  /** The index of the job in its call. */
-  readonly place: number;
-  readonly key: string;
-  /** The id of the job, as stored in the table. */
-  readonly holder: string;
-  readonly for?: Seconds | undefined;
-  /** The job holds the key until it has more attempts than this; absent: for as long as it exists. */
-  readonly attempts?: number | undefined;
-}
-
-/** The unique keys that pushed jobs want to take. */
-export function claimOf(place: number, { key, until, for: most }: UniqueTie, id: string, attempts: number): Claim {
-  const longest = most === undefined ? undefined : Math.min(most, LATEST);
-  return { place, key, holder: keyOf(id), for: longest, attempts: until === 'start' ? attempts : undefined };
-}
-
-/** Ordered by key, so that two calls that want the same keys do not deadlock. */
-export const inOrder = <T extends Claim>(claims: readonly T[]): readonly T[] =>
-  claims.toSorted((a, b) => (a.key < b.key ? -1 : 1));
-
 /** A job that is inserted if a condition holds. */
 export interface Candidate {
   readonly job: QueuedJob;
   readonly condition: Sql;
 }
-
-export class Claims extends CallKeys {
-  readonly all: readonly Claim[];
-
-  constructor(jobs: readonly QueuedJob[]) {
-    super(jobs);
-    const claims = [...this.firsts.values()].map((place) => {
-      const { tie, uuid, counters } = jobs[place]!;
-      return claimOf(place, tie!, uuid, counters.attempts);
-    });
-    this.all = inOrder(claims);
-  }
-
-  /** For statements that come after `@onqueue_held` was set. */
-  get candidates(): readonly Candidate[] {
-    return this.jobs.flatMap((job, place) => {
-      if (!this.isAsked(job, place)) return [];
-      return [{ job, condition: job.tie === undefined ? raw('TRUE') : isFree(sql`${place}`) }];
-    });
-  }
-
-  /**
-   * Undefined if all jobs were simply queued.
-   * @param text the value of `@onqueue_held`
-   * @param held the holders of keys, by key, if they are not in the text
-   */
-  holdersIn(text: string, held = this.#heldIn(text)): Holders | undefined {
-    return this.holders(held, idsIn(text, ';'));
-  }
-
-  #heldIn(text: string): ReadonlyMap<string, string> {
-    return new Map(idsIn(text, ',').map(([place, id]) => [this.jobs[Number(place)]!.tie!.key, id]));
-  }
-}
-
-/** The entries of `@onqueue_held` with this mark: the indexes of jobs with the ids of others. */
-function idsIn(text: string, mark: ',' | ';'): readonly (readonly [place: string, id: string])[] {
-  const entries = text.matchAll(new RegExp(`${mark}(\\d+):([\\dA-F]*)`, 'g'));
-  return [...entries].map(([, place, digits]) => [place!, Buffer.from(digits!, 'hex').toString()]);
-}
-
-/**
- * In `@onqueue_held` each key that is taken has an entry: `,`, the index of the job, `:`, and the id of the holder in
- * hexadecimal digits.
- */
-export const isFree = (place: Sql): Sql => sql`LOCATE(CONCAT(',', ${place}, ':'), @onqueue_held) = 0`;
 
 /** Negative for a call that comes too late. As the column is unsigned, the statement fails. */
 const LATER = sql`number + (VALUES(number) - number)`;

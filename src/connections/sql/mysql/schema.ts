@@ -7,13 +7,13 @@
  */
 import type { Seconds } from '../../../base/clock';
 import { isOlder } from '../../kit/requirements';
-import { HeldUp, type Schema, type Server } from '../server/tables';
+import { HeldUp, type Schema, type Server, LONG, oldTransactionWarning, type OldTransaction } from '../server/tables';
 import { LARAVELS_LEASE, sinceRow, type TableNames } from '../address';
 import { inline } from './pool';
 import { isHeldUp } from './errors';
-import { raw, rowsOf, run, runEach, sql, valueOf, type Sql } from '../statement';
-import { findings, oldestTransaction } from './diagnose';
-import { DELAYED, type MysqlNames, READY, RESERVED, mysqlNames, now } from './columns';
+import { raw, rowsOf, run, runEach, sql, valueOf, type Sql, type SqlRow, type Work } from '../statement';
+import { DELAYED, type MysqlNames, READY, RESERVED, mysqlNames, now } from './rows';
+import type { Diagnosis } from '../../contract';
 
 const VERSION = 6;
 /** Stays behind the version where a step only adds what older programs can leave alone. */
@@ -329,4 +329,32 @@ function serverOf(version: string): Server {
   const product = /mariadb/i.test(version) ? 'MariaDB' : 'MySQL';
   const number = /[\d.]+/.exec(version.replace(/^5\.5\.5-/, ''))?.[0] ?? version;
   return { server: `${product} ${number}`, needed: isOlder(number, OLDEST[product]) ? NEEDED : undefined };
+}
+
+/** @param now the current time */
+export function* findings(now: Sql): Work<readonly Diagnosis[]> {
+  const found: Diagnosis[] = [];
+  if (Number(yield* valueOf(raw('SELECT @@global.read_only'))) !== 0) {
+    const message = 'this server is read-only (read_only is on); give the address of its primary.';
+    found.push({ level: 'warning', subject: 'writes', message });
+  }
+  const old = yield* oldestTransaction(now);
+  if (old === undefined || old.age <= LONG) return found;
+  return [...found, oldTransactionWarning(old)];
+}
+
+/** The oldest one of somebody else; undefined also if this user may not see those of others. */
+export function* oldestTransaction(now: Sql): Work<OldTransaction | undefined> {
+  let rows: readonly SqlRow[];
+  try {
+    // The table has the local time of the server.
+    rows = yield* rowsOf(
+      sql`SELECT CONCAT('thread ', trx_mysql_thread_id), ${now} - UNIX_TIMESTAMP(CONVERT_TZ(trx_started, 'SYSTEM', '+00:00'))
+        FROM information_schema.innodb_trx WHERE trx_mysql_thread_id NOT IN (0, CONNECTION_ID()) ORDER BY trx_started LIMIT 1`,
+    );
+  } catch {
+    return undefined;
+  }
+  const [row] = rows;
+  return row && { who: String(row[0]), age: Number(row[1]) };
 }

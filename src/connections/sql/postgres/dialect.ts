@@ -1,7 +1,7 @@
 /** The PostgreSQL dialect. */
 import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
-import { BatchRows, type BatchDialect } from '../batch-rows';
+import { BatchRows, type BatchDialect } from '../batches';
 import { indexedLine, tiedIn, type Dialect, type FailedColumns } from '../dialect';
 import { AFTER_ALL, BEFORE_ALL } from '../jobs';
 import { insertInto, numeral, raw, rowsOf, run, runAll, sql, transaction, type Row, type Sql } from '../statement';

@@ -11,7 +11,7 @@
  */
 import type { Seconds } from '../../../base/clock';
 import { RESERVED, DELAYED, KNOWN_ID, NO_ID, READY, UNREAD_ID } from '../dialect';
-import { ageText, HeldUp, type Schema, type Log } from '../server/tables';
+import { ageText, HeldUp, type Schema, type Log, LONG, oldTransactionWarning } from '../server/tables';
 import { raw, rowsOf, run, sql, valueOf, transaction, type Sql, type Work } from '../statement';
 import { LARAVELS_LEASE, sinceRow, type TableNames } from '../address';
 import { exchangeFunction, pushFunction } from './functions';
@@ -20,7 +20,7 @@ import { pushTiedFunction, retakeFunction } from './keys';
 import { enterFunction, letInFunction } from './lanes';
 import { identifiers, literal, quoted, now, CANCELLING, DUE, type Identifiers } from './names';
 import { isHeldUp } from './errors';
-import { findings, oldestHolder, openTransactions } from './diagnose';
+import type { Diagnosis } from '../../contract';
 
 const VERSION = 10;
 /** Stays behind the version where a step only adds what older programs can leave alone. */
@@ -455,3 +455,47 @@ function* unlimited(work: () => Work<unknown>): Work<void> {
     yield* run(set(before));
   }
 }
+
+/** @param now the current time */
+export function* findings(now: Sql): Work<readonly Diagnosis[]> {
+  const [[standby, readOnly, encoding] = []] = yield* rowsOf(
+    sql`SELECT pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('server_encoding')`,
+  );
+  const found: Diagnosis[] = [];
+  if (standby === 't') {
+    found.push({ level: 'error', subject: 'writes', message: 'this is a standby; give the address of its primary.' });
+  } else if (readOnly === 'on') {
+    const message = 'default_transaction_read_only is on for this user, its database or the server; switch it off.';
+    found.push({ level: 'error', subject: 'writes', message });
+  }
+  if (encoding !== 'UTF8') {
+    const message =
+      `the database's encoding is ${String(encoding)}: jobs and errors with characters that it lacks are refused. ` +
+      "Use a database with ENCODING 'UTF8'.";
+    found.push({ level: 'warning', subject: 'encoding', message });
+  }
+  const [row] = yield* rowsOf(sql`${openTransactions(now, LONG)} ORDER BY age DESC LIMIT 1`);
+  if (row !== undefined) found.push(oldTransactionWarning({ who: String(row[0]), age: Number(row[1]) }));
+  return found;
+}
+
+const ageOf = (now: Sql, began: Sql): Sql => sql`${now} - extract(epoch FROM ${began})::double precision`;
+
+const WHO = raw(`'pid ' || pid || ' (' || coalesce(state, 'active') || ')'`);
+
+/** Selects those for which the server keeps what others have removed: who it is, and its age. */
+export const openTransactions = (now: Sql, atLeast: Seconds): Sql => sql`SELECT who, age FROM (
+    SELECT ${WHO} AS who, ${ageOf(now, raw('xact_start'))} AS age FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND coalesce(backend_xmin, backend_xid) IS NOT NULL
+    UNION ALL
+    SELECT 'the prepared transaction ' || gid, ${ageOf(now, raw('prepared'))} FROM pg_prepared_xacts
+    WHERE database = current_database()
+  ) AS transactions WHERE age > ${atLeast}`;
+
+/** Selects the oldest transaction that has one of the tables locked: who it is, its age, and the table. */
+export const oldestHolder = (now: Sql, tables: readonly string[]): Sql =>
+  sql`SELECT ${WHO}, ${ageOf(now, raw('xact_start'))}, relname FROM pg_locks
+    JOIN pg_stat_activity USING (pid) JOIN pg_class ON pg_class.oid = relation
+    WHERE granted AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
+      AND relation IN (SELECT to_regclass('"' || given || '"') FROM unnest(${`{${tables.join(',')}}`}::text[]) AS given)
+    ORDER BY xact_start LIMIT 1`;

@@ -13,7 +13,7 @@ import {
   type Verdict,
 } from '../../kit/caller';
 import type { Trouble } from '../dialect';
-import type { Engine, Purpose } from '../database';
+import { type Engine, type Purpose, Database, type DatabaseParts } from '../database';
 import { BrokenTransaction, perform, type SqlSession, type Work } from '../statement';
 import { ConnectionClosedError } from '../../errors';
 import { databaseRefused, notMigrated } from '../errors';
@@ -21,7 +21,6 @@ import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../opening';
 import { timeOf } from '../jobs';
 import { SqlConnection } from '../connection';
-import { Database, type DatabaseParts } from '../database';
 import { threadAccessOf } from '../address';
 import { ServerTables, type Schema } from './tables';
 

@@ -2,10 +2,9 @@
 import type { Seconds, Clock, Milliseconds } from '../../../base/clock';
 import type { Diagnosis, Migrations } from '../../contract';
 import { latencyOf } from '../../kit/requirements';
-import { repeatable } from '../database';
+import { repeatable, type Tables } from '../database';
 import { numberOf, raw, run, sql, rowsOf, written, type Sql, type SqlRow, type Work } from '../statement';
 import { areTablesOutOfReach, foreignTable, newerTables, notMigrated, serverTooOld, wrongIsolation } from '../errors';
-import type { Tables } from '../database';
 import { areTooNew, sinceRow, VERSIONS_TABLE, type TableNames } from '../address';
 import type { ServerCaller } from './caller';
 import type { Logger } from '../../../base/logger';

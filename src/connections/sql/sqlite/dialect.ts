@@ -1,16 +1,16 @@
 /** The SQLite dialect. */
 import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
-import { BatchRows, findUnfinished, type BatchDialect } from '../batch-rows';
+import { BatchRows, findUnfinished, type BatchDialect } from '../batches';
 import { tiedIn, type Dialect } from '../dialect';
 import { toMicroseconds } from '../exchange';
 import { insertInto, raw, rowsOf, run, runAll, sql, written } from '../statement';
 import { addAmounts, noteSequence } from '../records';
 import { eachTable, type TableNames } from '../address';
 import { isUnfit } from './errors';
-import { failedColumns, SqliteJobs } from './jobs';
+import { SqliteJobs } from './jobs';
 import { SqliteLanes } from './lanes';
-import { nextPlace, read, sqliteLine } from './line';
+import { failedColumns, nextPlace, read, sqliteLine } from './schema';
 import { userTransaction, type OwnDatabase } from './engine';
 
 export interface SqliteDialect extends Dialect {

@@ -27,7 +27,6 @@ import {
   type Exchange,
   type Exchanged,
   type JobStatements,
-  type FailedColumns,
   type Outlook,
   type PushAnswer,
   type QueuedJob,
@@ -35,43 +34,25 @@ import {
   type TakenJob,
   type TiedReservation,
 } from '../dialect';
-import { changesOf, findUnfinished, IS_CANCELLED, type BatchRows } from '../batch-rows';
+import { changesOf, findUnfinished, IS_CANCELLED, type BatchRows } from '../batches';
 import { addFailed } from '../failed';
 import { firstTwin } from '../jobs';
 import { followerOf, outlookOf, outlookStatement, queueOutlook, toMicroseconds, type QueueOutlook } from '../exchange';
+import { raw, rowsOf, run, written, type RowId, type Sql, type SqlRow, type SqlValue, type Work } from '../statement';
 import {
-  raw,
-  rowsOf,
-  run,
-  sql,
-  written,
-  type RowId,
-  type Sql,
-  type SqlRow,
-  type SqlValue,
-  type Work,
-} from '../statement';
-import { INDEXED_END, INDEXED_LENGTH, TEXT_LENGTH } from './schema';
+  INDEXED_END,
+  INDEXED_LENGTH,
+  TEXT_LENGTH,
+  endOfLine,
+  failedColumns,
+  read,
+  sqliteLine,
+  storable,
+  tailOf,
+} from './schema';
 import { UNIQUE_COLUMNS, UniqueKeys, type KeyedJob } from './keys';
 import { isWithin, type OwnDatabase } from './engine';
-import { endOfLine, read, sqliteLine, storable, tailOf } from './line';
 import { SqliteLanes, type OpenLanes } from './lanes';
-
-export function failedColumns(now: () => Seconds): FailedColumns {
-  const payload = raw('CAST(payload AS BLOB)');
-  return {
-    alongQueue: raw(''),
-    // No bounds: of two bounds SQLite uses the first that it finds, and would go from there to wherever the page begins.
-    all: raw('TRUE'),
-    payload,
-    payloadOf: (value) => value as Buffer,
-    storedPayload: (bytes) => ({ payload: storable(bytes) }),
-    hasPayload: (bytes) => sql`${payload} = ${bytes}`,
-    contains: (column, text) => sql`instr(${raw(column)}, ${text}) > 0`,
-    failedAt: raw('round(failed_at * 1000)'),
-    failedNow: () => ({ failed_at: Math.round(now() * 1000) / 1000 }),
-  };
-}
 
 /** How much one call may still move. */
 class Budget {

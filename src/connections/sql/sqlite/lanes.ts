@@ -3,7 +3,7 @@ import type { Seconds } from '../../../base/clock';
 import { MOST_JOBS } from '../../../base/collections';
 import { HELD_AT, lanesOf, MAY_BE_IN, type Dialect, type LaneMove, type LaneStatements } from '../dialect';
 import { rowsOf, run, written, type Row, type Sql, type SqlRow, type SqlValue, type Work } from '../statement';
-import { tailOf } from './line';
+import { tailOf } from './schema';
 
 /** What one call knows of a lane while its jobs come. */
 export interface OpenLane {

@@ -1,11 +1,25 @@
 /**
  * Creates the tables when a file is first used, upgrades those of older versions in place, and checks that existing tables
- * are ours.
+ * are ours; and how statements use their columns.
  */
-import { DELAYED, KNOWN_ID, READY, RESERVED, UNREAD_ID } from '../dialect';
+import {
+  DELAYED,
+  KNOWN_ID,
+  READY,
+  RESERVED,
+  UNREAD_ID,
+  indexedLine,
+  MOST_COUNTED,
+  type Dialect,
+  type FailedColumns,
+  type Line,
+} from '../dialect';
 import { foreignTable, newerTables } from '../errors';
 import type { SqliteDatabase } from './engine';
 import { areTooNew, sinceRow, VERSIONS_TABLE, type TableNames } from '../address';
+import { isUtf8 } from 'node:buffer';
+import type { Seconds } from '../../../base/clock';
+import { raw, sql, type Sql } from '../statement';
 
 /** The length in bytes, read without the text. SQLite has known it since 3.43, so it may not be part of the file. */
 export const TEXT_LENGTH = 'octet_length(payload)';
@@ -251,4 +265,50 @@ function versionStatements(names: TableNames): readonly string[] {
 
 function exists(database: SqliteDatabase, table: string): boolean {
   return database.prepare('SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE').get([table]) !== undefined;
+}
+
+/** A payload as text if it is valid UTF-8, so that any client can show it. */
+export function storable(payload: string | Buffer): string | Buffer {
+  return typeof payload === 'string' || !isUtf8(payload) ? payload : payload.toString();
+}
+
+/** Reads a text column safely: a text that is not UTF-8 would end the process. */
+export const read = (column: string): Sql => raw(`CAST(${column} AS BLOB)`);
+
+export const sqliteLine = (tables: Dialect['tables']): Line =>
+  indexedLine(tables, 'available_at', {
+    along: { reserved: raw('lease_until') },
+    hasLease: raw('lease_until IS NOT NULL'),
+    payload: storable,
+  });
+
+/** Beyond these bounds a number has no room left. */
+const IN_LINE = `place BETWEEN -${MOST_COUNTED} AND ${MOST_COUNTED}`;
+
+/** The first or last place in line. @param queue as written in the statement */
+export const endOfLine = (jobs: string, which: 'min' | 'max', queue: string): string =>
+  `(SELECT ${which}(place) FROM ${jobs} WHERE queue = ${queue} AND ${READY} AND ${IN_LINE})`;
+
+export const tailOf = (jobs: string, queue: string): string => `ifnull(${endOfLine(jobs, 'max', queue)}, 0)`;
+
+/** The place behind all jobs in line. */
+export const nextPlace = ({ jobs }: Dialect['tables'], queue: string): Sql => ({
+  text: `${tailOf(jobs.text, '?')} + 1`,
+  values: [queue],
+});
+
+export function failedColumns(now: () => Seconds): FailedColumns {
+  const payload = raw('CAST(payload AS BLOB)');
+  return {
+    alongQueue: raw(''),
+    // No bounds: of two bounds SQLite uses the first that it finds, and would go from there to wherever the page begins.
+    all: raw('TRUE'),
+    payload,
+    payloadOf: (value) => value as Buffer,
+    storedPayload: (bytes) => ({ payload: storable(bytes) }),
+    hasPayload: (bytes) => sql`${payload} = ${bytes}`,
+    contains: (column, text) => sql`instr(${raw(column)}, ${text}) > 0`,
+    failedAt: raw('round(failed_at * 1000)'),
+    failedNow: () => ({ failed_at: Math.round(now() * 1000) / 1000 }),
+  };
 }

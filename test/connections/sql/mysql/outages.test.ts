@@ -3,7 +3,7 @@ import { createConnection } from 'mysql2';
 import { newJob } from '../../../../src/connections/sql/dialect';
 import type { MysqlConnection } from '../../../../src/connections/sql/mysql/connection';
 import { mysqlDialect } from '../../../../src/connections/sql/mysql/dialect';
-import { mysqlNames } from '../../../../src/connections/sql/mysql/columns';
+import { mysqlNames } from '../../../../src/connections/sql/mysql/rows';
 import { MysqlPool } from '../../../../src/connections/sql/mysql/pool';
 import { perform, raw } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/address';

@@ -12,7 +12,7 @@ import {
   leadOf,
   peek,
 } from '../../../../src/connections/sql/jobs';
-import { BatchRows } from '../../../../src/connections/sql/batch-rows';
+import { BatchRows } from '../../../../src/connections/sql/batches';
 import { sqliteDialect } from '../../../../src/connections/sql/sqlite/dialect';
 import { performNow, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/address';
