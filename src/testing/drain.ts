@@ -14,7 +14,7 @@ import { tellEnded } from '../worker/announcer';
 import { keepEndOf } from '../worker/settler';
 import { LeaseKeeper } from '../worker/lease/keeper';
 import { RunningJob, type Outcome } from '../worker/running-job';
-import { Finished } from '../worker/runs';
+import { Finished } from '../worker/running-job';
 import { resolveWorkerOptions, type WorkerOptions } from '../worker/worker-options';
 import type { FakeManager } from './fake-manager';
 import { batchedJob, ReadPush, type BatchedJob, type NextJob } from './pushes';

@@ -14,11 +14,10 @@ import { readyAtOf } from '../payload/uuid';
 import { keptCheckpoints } from '../job/resolve-options';
 import { dropCheckpoints, type Checkpoints } from '../operations/checkpoints';
 import { isOver, storeNow } from './outcome';
-import type { Finished } from './runs';
 import { Deadline, type Deadlines } from './deadlines';
 import { callbackTimedOut } from './errors';
 import { callFailed } from './handler';
-import type { Outcome, RunningJob } from './running-job';
+import type { Finished, Outcome, RunningJob } from './running-job';
 
 export class Announcer {
   readonly #application: Application;

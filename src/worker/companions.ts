@@ -26,7 +26,7 @@ export interface Attended {
   readonly manager: QueueManager;
   readonly connection: Connection;
   readonly options: ResolvedWorkerOptions;
-  readonly loop: Pick<Loop, 'glance' | 'isOut' | 'running' | 'waiting'>;
+  readonly loop: Pick<Loop, 'glance' | 'isOut' | 'runs'>;
 }
 
 export interface Companion {
@@ -121,7 +121,7 @@ export class OwnRecord implements Companion {
   #report(at: Milliseconds): WorkerReport {
     const { name, manager, connection, options, loop } = this.#worker;
     const { state, queues, lag, paused, outcomes, running: busy } = loop.glance;
-    const { waiting } = loop;
+    const { waiting } = loop.runs;
     // Durations are measured here and placed by the store's clock, because our wall clock may be off.
     const moment = (monotonic: Milliseconds): Milliseconds => Math.round(at - manager.clock.monotonic() + monotonic);
     return {
@@ -140,7 +140,7 @@ export class OwnRecord implements Companion {
       paused,
       outcomes,
       busy,
-      running: loop.running.map((job) => ({
+      running: loop.runs.running.map((job) => ({
         id: job.id,
         name: job.name,
         queue: job.queue,

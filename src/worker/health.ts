@@ -129,6 +129,13 @@ const LOOK_DEADLINE: Milliseconds = 750;
 /** How long we watch after somebody asked for the health. */
 const WATCHED: Milliseconds = 30_000;
 
+interface StoreGlance extends Pick<WorkerHealth, 'lastPoll' | 'sinceLastPoll'> {
+  /** Something is known to be wrong with it. */
+  readonly isTroubled: boolean;
+  /** It has been silent for too long. */
+  readonly isSilent: boolean;
+}
+
 /** Connections whose dangers were logged: few people run `onqueue check`. */
 const warned = new WeakSet<Connection>();
 
@@ -209,20 +216,16 @@ export class StoreHealth {
     return isNew;
   }
 
-  /** Seconds since the store last answered a reserve. Undefined if it never has. */
-  sinceHeard(): Seconds | undefined {
-    return this.heardAt === undefined ? undefined : (this.#clock.monotonic() - this.heardAt) / 1000;
-  }
-
-  /** Whether the store has been silent for too long, given that the worker asks it every `sleep`. */
-  isSilent(sleep: Seconds): boolean {
+  /** For the worker's health. Starts the looks. @param sleep how often the worker asks; Infinity: it does not at present */
+  seen(sleep: Seconds): StoreGlance {
     const silence = (this.#clock.monotonic() - (this.heardAt ?? this.#startedAt)) / 1000;
-    return silence > Math.max(LONGEST_SILENCE, 3 * sleep);
-  }
-
-  /** Whether anything is known to be wrong with the store. Starts the looks. */
-  get isTroubled(): boolean {
-    return !this.answersLooks || this.isOut;
+    const sinceLastPoll = this.heardAt === undefined ? undefined : silence;
+    return {
+      isTroubled: !this.answersLooks || this.isOut,
+      isSilent: silence > Math.max(LONGEST_SILENCE, 3 * sleep),
+      lastPoll: sinceLastPoll === undefined ? undefined : new Date(this.#clock.now() - sinceLastPoll * 1000),
+      sinceLastPoll,
+    };
   }
 
   /** Whether the log says that the store does not answer. */
@@ -306,7 +309,7 @@ export class StoreHealth {
     this.#nextLook = this.#clock.after(pause, () => {
       this.#nextLook = undefined;
       if (this.#clock.monotonic() >= this.#watchedUntil) return;
-      const quiet = (this.sinceHeard() ?? Infinity) * 1000;
+      const quiet = this.#clock.monotonic() - (this.heardAt ?? -Infinity);
       if (quiet >= LOOK_EVERY) void this.#lookNow(this.#look!);
       else {
         this.#leavesLooks = false;

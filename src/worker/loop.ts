@@ -10,12 +10,11 @@
 import { momentOf, type Milliseconds, type Moment, type Seconds, type Timer } from '../base/clock';
 import { MOST_JOBS } from '../base/collections';
 import type { ReserveReply, Wanted } from '../connections/contract';
-import { isStoreAway } from '../connections/errors';
 import { LOOK_AGAIN } from '../connections/kit/connection';
 import { callerOf, callFrom } from '../container/scope';
 import type { HookEvents } from '../job/hooks';
 import { Bell } from './bell';
-import { Emptiness, Stop, RAN_OUT, type StopReason } from './stop';
+import { Emptiness, Stop, type StopReason } from './stop';
 import { Executor } from './run';
 import { LoopLag, StoreHealth, type WorkerGlance, type WorkerHealth } from './health';
 import { logUnsettled } from './job-log';
@@ -92,8 +91,6 @@ export class Loop {
   #nextLook: Milliseconds = Infinity;
   /** Whether the last reserve asked all queues. */
   #haveAskedAll = true;
-  /** Renewals that wake the loop when they end. */
-  readonly #renewals = new WeakSet<Promise<void>>();
   #timer: Timer | undefined;
   #timerAt: Milliseconds = Infinity;
 
@@ -106,7 +103,6 @@ export class Loop {
     const { clock, logger } = application;
     const { defaults, grace, concurrency } = options;
     const { ring } = this.#bell;
-    const wake = (): void => this.#wake();
     this.#settings = settings;
     this.#queues = settings.queues.map(({ name }) => name);
     this.#event = { connectionName: connection.name, queue: this.#queues.join(',') };
@@ -116,7 +112,6 @@ export class Loop {
     this.#lag = new LoopLag(clock);
     this.#veto = new Veto(settings, ring);
     this.#store = new StoreHealth(application, connection, this.#queues[0]!, ring);
-    this.#stop = new Stop(options, clock, () => this.#runs.interrupt(), ring);
     this.#emptiness = options.stopWhenEmpty ? new Emptiness(settings) : undefined;
     this.#executor = new Executor(application, {
       defaults,
@@ -135,21 +130,20 @@ export class Loop {
       grace,
       endsProcess: process.endsProcess,
       log: process.log,
+      renewed: () => this.#hearNews(),
       report: (error) => this.#store.tell(error, 'renewing leases'),
       // A worker with all slots busy hears of the store only through renewals.
       recovered: () => this.#store.recovered(),
     });
-    const parts = { executor: this.#executor, leases: this.#leases, bell: { ring, wake } };
-    this.#runs = new Runs(settings, { ...parts, stopping: this.#stop, emptiness: this.#emptiness });
-    this.#settler = new Settler(settings, { ...parts, runs: this.#runs, store: this.#store });
+    const parts = { executor: this.#executor, ring, wake: () => this.#wake() };
+    this.#settler = new Settler(settings, { ...parts, leases: this.#leases, store: this.#store });
+    this.#runs = new Runs(settings, { ...parts, settler: this.#settler, emptiness: this.#emptiness });
+    this.#stop = new Stop(options, clock, this.#runs, ring);
   }
 
   /** Asks the loop to end. `run` resolves when it has. */
   stop(reason: 'stopped' | 'uncaught' = 'stopped'): void {
-    this.#stop.requested ??= reason;
-    this.#runs.stop();
-    this.#stop.begin(this.#runs.open.size > 0);
-    this.#bell.ring();
+    this.#stop.request(reason);
   }
 
   /** Whether the code that asks is code that this worker waits for. */
@@ -157,34 +151,28 @@ export class Loop {
     return callerOf() === this || this.#runs.isCaller;
   }
 
-  get running(): readonly RunningJob[] {
-    return this.#runs.running;
-  }
-
-  /** The job on its last chance that waits to run alone. */
-  get waiting(): RunningJob | undefined {
-    return this.#runs.waiting;
+  /** For those who show what runs. */
+  get runs(): Runs {
+    return this.#runs;
   }
 
   get health(): WorkerHealth {
     const { name, connection, application, options } = this.#settings;
-    const { isTroubled } = this.#store;
-    const sinceHeard = this.#store.sinceHeard();
-    const isStuck = (this.#mayAsk() && this.#store.isSilent(options.sleep)) || this.#runs.areStuck();
+    const { isTroubled, isSilent, ...polls } = this.#store.seen(this.#mayAsk() ? options.sleep : Infinity);
+    const isStuck = isSilent || this.#runs.areStuck();
     const { glance } = this;
-    const { state } = glance;
+    const isRunning = glance.state === 'running';
     const standIns = [...application.drivers].flatMap(({ name, failover }) =>
       failover?.standIn === undefined ? [] : [[name, failover.standIn] as const],
     );
     return {
       ...glance,
+      ...polls,
       reason: this.#reason,
-      live: state !== 'running' || !isStuck || isTroubled,
-      ready: state === 'running' && sinceHeard !== undefined && !isStuck && !isTroubled,
+      live: !isRunning || !isStuck || isTroubled,
+      ready: isRunning && polls.lastPoll !== undefined && !isStuck && !isTroubled,
       name,
       connection: connection.name,
-      lastPoll: sinceHeard === undefined ? undefined : new Date(application.clock.now() - sinceHeard * 1000),
-      sinceLastPoll: sinceHeard,
       leasesAtRisk: this.#leases.atRisk(),
       standIns: Object.fromEntries(standIns),
     };
@@ -210,16 +198,12 @@ export class Loop {
     const { application, process, connection } = this.#settings;
     const stopHearing = hearUncaught(application, process.uncaught, () => this.stop('uncaught'));
     workers += 1;
-    this.#stop.state = 'running';
+    this.#stop.start();
     this.#lag.beat();
-    // A call that is not answered would not wake the loop.
-    const untilEnd = this.#stop.endsAt - application.clock.monotonic();
-    const timeOver = untilEnd < Infinity ? application.clock.after(untilEnd, this.#bell.ring) : undefined;
     try {
       await this.#tell('starting', this.#event);
       const reason = (this.#reason = await this.#until(() => this.#work()));
-      this.#stop.state = 'stopping';
-      if (!RAN_OUT.includes(reason)) this.#runs.stop();
+      this.#stop.end(reason);
       process.changed?.();
       this.#endWait();
       await this.#until(() => this.#drain());
@@ -229,12 +213,10 @@ export class Loop {
     } finally {
       workers -= 1;
       stopHearing();
-      timeOver?.cancel();
-      for (const part of [this.#executor, this.#settler, this.#store, this.#stop, this.#lag]) part.close();
-      this.#stop.state = 'stopped';
       this.#endWait();
       this.#timer?.cancel();
-      await this.#leases.close();
+      for (const part of [this.#executor, this.#settler, this.#store, this.#stop, this.#lag, this.#leases])
+        await part.close();
     }
   }
 
@@ -261,9 +243,8 @@ export class Loop {
     this.#veto.tellTime(now);
     const asked = this.#stop.reason(this.#runs.started);
     if (asked !== undefined) return asked;
-    if (this.#isSettled()) this.#runs.startHeld();
-    // It starts in a moment, or a synchronous one has ended by now and has to be settled.
-    if (this.#runs.waiting !== undefined || !this.#isSettled()) return this.#goOn();
+    // A job that waits to run alone starts in a moment.
+    if (!this.#isSettled() || this.#runs.startHeld()) return this.#goOn();
     const isOver = now >= this.#onceUntil();
     if (isOver || this.#emptiness !== undefined) {
       // A veto counts as an empty queue, as in Laravel: a worker that is held back can still end when it has nothing to do.
@@ -271,7 +252,12 @@ export class Loop {
       if (!this.#haveAskedAll) this.#lookAgain();
       if ((this.#hasMore === 'no' || this.#free() <= 0) && !this.#store.isPausing) return this.#count(this.#emptiness!);
     }
-    return this.#runs.stuck() ?? this.#goOn();
+    return this.#stuck() ?? this.#goOn();
+  }
+
+  // Only where another process follows this one.
+  #stuck(): StopReason | undefined {
+    return this.#settings.process.endsProcess === true && this.#runs.areStuck() ? 'stuck' : undefined;
   }
 
   #goOn(): undefined {
@@ -288,13 +274,13 @@ export class Loop {
   /** Sends all calls that are due. */
   #exchangeAll(): void {
     if (this.#wait?.limit === 1) {
-      if (this.#hasMore !== 'no' || this.#runs.ended.length > 0) this.#wait.end.abort();
+      if (this.#hasMore !== 'no' || this.#settler.ended.length > 0) this.#wait.end.abort();
       return;
     }
     while (this.#underWay < this.#most && !this.#store.isPausing) {
       const isFirst = this.#underWay === 0;
       const limit = this.#limit();
-      const ended = Math.min(this.#runs.ended.length, this.#share);
+      const ended = Math.min(this.#settler.ended.length, this.#share);
       // A second call costs as much as the first, so we send it only if there are jobs and its whole share of the slots is
       // free.
       const least = isFirst ? 1 : this.#worthwhile;
@@ -303,41 +289,35 @@ export class Loop {
       // Asked last, because one answer allows only one call. Jobs that have ended do not wait for it.
       const isAllowed = limit > 0 && this.#veto.allows();
       if (!isAllowed && ended < least) return;
-      void this.#exchange(isAllowed ? limit : 0);
+      void this.#exchange(isAllowed ? limit : 0, ended > 0);
     }
   }
 
   #limit(): number {
     if (this.#hasMore === 'no' || !this.#mayAsk()) return 0;
     const left = this.#settings.options.maxJobs - this.#runs.started;
-    return Math.max(Math.min(Math.min(this.#free(), left) - this.#asked, this.#share, this.#runs.mostAtOnce), 0);
+    return Math.max(Math.min(Math.min(this.#free(), left) - this.#asked, this.#share, this.#runs.mostAtOnce()), 0);
   }
 
-  async #exchange(limit: number): Promise<void> {
-    const ended = this.#runs.depart(this.#share);
+  async #exchange(limit: number, settles: boolean): Promise<void> {
     const at = momentOf(this.#settings.application.clock);
     const news = this.#news;
     this.#underWay += 1;
     this.#asked += limit;
     let unasked: ReadonlySet<string> | undefined;
-    let reply: ReserveReply | undefined;
-    let failure: { readonly error: unknown } | undefined;
     try {
-      const renewals = limit > 0 ? this.#leases.renewEnded() : undefined;
-      if (renewals !== undefined) unasked = await this.#leftOut(renewals);
-      reply = await this.#settler.exchange(ended, limit > 0 ? this.#wanted(limit, unasked) : undefined);
-    } catch (error) {
-      failure = { error };
-    }
-    this.#asked -= limit;
-    this.#runs.arrive(ended, failure === undefined);
-    if (failure !== undefined) this.#store.failed(failure.error, 'settling and reserving');
-    else {
-      const givingBack = this.#answered(ended.length, reply, { limit, at, news, unasked, waits: false });
+      const leftOut = limit > 0 ? this.#leases.leftOut(this.#queues) : undefined;
+      const wanted = leftOut?.then((left) => this.#wanted(limit, (unasked = left)));
+      const reply = await this.#settler.exchange(this.#share, wanted ?? (limit > 0 ? this.#wanted(limit) : undefined));
+      const givingBack = this.#answered(settles, reply, { limit, at, news, unasked, waits: false });
       if (givingBack !== undefined) await givingBack;
+    } catch (error) {
+      this.#store.failed(error, 'settling and reserving');
+    } finally {
+      this.#asked -= limit;
+      this.#underWay -= 1;
+      this.#bell.ring();
     }
-    this.#underWay -= 1;
-    this.#bell.ring();
   }
 
   #wanted(limit: number, unasked?: ReadonlySet<string>): Wanted {
@@ -346,79 +326,45 @@ export class Loop {
     return { queues: unasked === undefined ? order : order.filter((name) => !unasked.has(name)), limit, lease };
   }
 
-  /** Queues to leave out until their ended leases are renewed. If that would be all queues, waits for the first renewal. */
-  async #leftOut(renewals: ReadonlyMap<string, Promise<void>>): Promise<ReadonlySet<string>> {
-    for (const renewal of renewals.values()) {
-      // Each reserve finds the same renewal here until the store answers it.
-      if (this.#renewals.has(renewal)) continue;
-      this.#renewals.add(renewal);
-      renewal.then(
-        () => this.#hearNews(),
-        () => undefined,
-      );
-    }
-    if (renewals.size < this.#queues.length) return new Set(renewals.keys());
-    await Promise.race(renewals.values());
-    return new Set(this.#leases.renewEnded()?.keys());
-  }
-
-  #answered(ended: number, reply: ReserveReply | undefined, asked: Asked): Promise<void> | undefined {
+  #answered(settled: boolean, reply: ReserveReply | undefined, asked: Asked): Promise<void> | undefined {
     // Other outcomes may be unanswered, or the store may just have refused some: then one good answer does not end the
     // streak of failures.
-    if (this.#settler.unanswered === 0 && !this.#store.isPausing) this.#store.recovered();
-    if (ended + (reply?.reservations.length ?? 0) > 0) this.#emptiness?.disturb();
+    if (this.#settler.unanswered.size === 0 && !this.#store.isPausing) this.#store.recovered();
+    if (settled || (reply?.reservations.length ?? 0) > 0) this.#emptiness?.disturb();
     if (reply === undefined) {
       this.#lookAgain();
       return undefined;
     }
-    for (const one of reply.setAside) this.#settler.setAside(one);
     this.#haveAskedAll = (asked.unasked?.size ?? 0) === 0;
-    if (reply !== LOOK_AGAIN && this.#store.heard(reply, asked.unasked)) this.#stop.requested ??= 'restart';
-    return this.#stop.isEnding() ? this.#giveBack(reply) : this.#take(reply, asked);
+    if (reply !== LOOK_AGAIN && this.#store.heard(reply, asked.unasked)) this.#stop.request('restart');
+    const jobs: RunningJob[] = [];
+    for (const reservation of reply.reservations)
+      jobs.push(new RunningJob(reservation, this.#event.connectionName, this.#store.storeClock));
+    return this.#stop.isEnding() ? this.#settler.giveBack(jobs) : this.#take(jobs, reply.nextIn, asked);
   }
 
-  // These were asked for before the end. Once the loop has ended, nobody would renew their leases or settle them.
-  async #giveBack(reply: ReserveReply): Promise<void> {
-    try {
-      const reservations = await this.#settler.giveBack(reply.reservations);
-      for (const job of this.#jobsOf({ ...reply, reservations })) this.#runs.giveBack(job);
-    } catch (error) {
-      this.#store.failed(error, 'giving jobs back');
-      // Try again with the last outcomes. If the store refused only some, the others are already back.
-      if (isStoreAway(error)) for (const job of this.#jobsOf(reply)) this.#runs.giveBack(job);
-    }
-  }
-
-  #take(reply: ReserveReply, { limit, at, news, waits }: Asked): undefined {
-    const { reservations, nextIn } = reply;
-    const jobs = this.#jobsOf(reply);
+  #take(jobs: readonly RunningJob[], nextIn: Seconds, { limit, at, news, waits }: Asked): undefined {
     // Before any handler starts: it may block the event loop at once, and its lease has to be kept all the same.
     this.#leases.keep(jobs, at);
     this.#nextLook = this.#settings.application.clock.monotonic() + nextIn * 1000;
     const isOutdated = news !== this.#news;
     this.#news += 1;
-    if (nextIn <= 0 || (reservations.length === limit && !waits)) this.#hasMore = 'yes';
+    if (nextIn <= 0 || (jobs.length === limit && !waits)) this.#hasMore = 'yes';
     else this.#hasMore = isOutdated ? 'maybe' : 'no';
     if (this.#runs.take(jobs)) this.#hasMore = 'yes';
-  }
-
-  #jobsOf({ reservations }: ReserveReply): readonly RunningJob[] {
-    const { name } = this.#settings.connection;
-    const jobs: RunningJob[] = [];
-    for (const reservation of reservations) jobs.push(new RunningJob(reservation, name, this.#store.storeClock));
-    return jobs;
   }
 
   /** Sleeps until something happens, a moment comes, or the store has something. */
   #rest(): undefined {
     const isIdle = this.#mayAsk() && this.#hasMore === 'no' && !this.#store.isPausing;
-    const onceUntil = this.#runs.open.size === 0 && this.#runs.waiting === undefined ? this.#onceUntil() : Infinity;
+    // Before its first job; not while that waits to run alone.
+    const onceUntil = this.#runs.mostAtOnce() > 0 ? this.#onceUntil() : Infinity;
     if (isIdle) this.#tellIdle();
     else this.#endWait();
     const limit = isIdle && this.#mayBeHanded() ? 1 : 0;
     // The store itself ends a wait that may bring a job; nothing else is asked meanwhile.
     const nextLook = isIdle && limit === 0 ? this.#nextLook : Infinity;
-    this.#ringAt(Math.min(this.#stop.endsAt, onceUntil, this.#veto.until, nextLook));
+    this.#ringAt(Math.min(onceUntil, this.#veto.until, nextLook));
     if (isIdle) this.#waitInStore(limit);
     return undefined;
   }
@@ -458,7 +404,7 @@ export class Loop {
     this.#asked += limit;
     let reply: ReserveReply | undefined;
     try {
-      ({ reply } = await this.#settings.connection.exchange([], wanted));
+      reply = await this.#settler.exchange(0, wanted);
     } catch (error) {
       // Whoever ended the wait does not care.
       if (!end.signal.aborted || limit > 0) this.#store.failed(error, 'reserving');
@@ -469,7 +415,7 @@ export class Loop {
       return end.signal.aborted ? undefined : this.#hearNews();
     }
     if (reply !== undefined && reply !== LOOK_AGAIN) {
-      const givingBack = this.#answered(0, reply, asked);
+      const givingBack = this.#answered(false, reply, asked);
       if (givingBack !== undefined) await givingBack;
     }
     // What ended the wait may have come after the store had looked.
@@ -526,26 +472,26 @@ export class Loop {
     } catch (error) {
       this.#store.failed(error, 'counting');
     }
-    return isEmpty ? 'empty' : (this.#runs.stuck() ?? this.#goOn());
+    return isEmpty ? 'empty' : (this.#stuck() ?? this.#goOn());
   }
 
   // Runs finish and are settled; after `stop()` only within the grace, and then they are given back.
   #drain(): true | undefined {
-    this.#runs.giveHeldBack();
     if (this.#unsettled() + this.#calls() === 0 || this.#stop.isOver) return true;
     // Only a reserve is left: a store that stands still must not hold up the end.
     if (this.#unsettled() === 0) this.#stop.begin(this.#settler.announcing > 0);
-    while (this.#underWay < this.#most && !this.#store.isPausing && this.#runs.ended.length > 0) void this.#exchange(0);
+    while (this.#underWay < this.#most && !this.#store.isPausing && this.#settler.ended.length > 0)
+      void this.#exchange(0, true);
     return undefined;
   }
 
   async #finish(): Promise<void> {
     const { connection, application } = this.#settings;
     const open = this.#runs.open.size;
-    const unstored = this.#unsettled() - open;
+    const unstored = this.#settler.unsettled;
     if (open + unstored > 0) {
       const silence =
-        unstored > this.#runs.ended.length ? 'the store has not answered' : 'there was no time left to do so';
+        unstored > this.#settler.ended.length ? 'the store has not answered' : 'there was no time left to do so';
       const why = this.#store.lastMessage ?? silence;
       logUnsettled(application.logger, connection.name, open, unstored, why);
     }
@@ -578,7 +524,7 @@ export class Loop {
   }
 
   #mayAsk(): boolean {
-    return this.#free() > 0 && this.#veto.until === Infinity && this.#runs.takesMore();
+    return this.#free() > 0 && this.#veto.until === Infinity && this.#runs.mostAtOnce() > 0;
   }
 
   /** Calls that may bring jobs. */
@@ -592,7 +538,6 @@ export class Loop {
   }
 
   #unsettled(): number {
-    const { open, ended, settling } = this.#runs;
-    return open.size + ended.length + settling + this.#settler.unanswered;
+    return this.#runs.open.size + this.#settler.unsettled;
   }
 }

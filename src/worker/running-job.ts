@@ -59,6 +59,22 @@ export interface Outcome {
   readonly isKnown?: boolean | undefined;
 }
 
+/**
+ * A run that has ended and waits to be settled.
+ *
+ * A class, not an object literal: V8 soon allocates literals that mostly survive directly in the old generation, where each
+ * keeps its job alive until a full collection.
+ */
+export class Finished {
+  readonly job: RunningJob;
+  readonly outcome: Outcome;
+
+  constructor(job: RunningJob, outcome: Outcome) {
+    this.job = job;
+    this.outcome = outcome;
+  }
+}
+
 /** Other threads see the number as 31 bits. */
 const LARGEST_NUMBER = 2 ** 31 - 1;
 

@@ -1,9 +1,11 @@
 /**
- * Writes outcomes to the store and, once they are confirmed, tells the log, the job and the hooks. The only writer.
+ * Keeps the outcomes of runs until the store has taken them and, once they are confirmed, tells the log, the job and the hooks.
+ * The only writer.
  *
  * The next reserve travels in the same call.
  */
 import type { Milliseconds, Timer, Seconds } from '../base/clock';
+import { endOfPage } from '../base/collections';
 import { errorMessage } from '../base/exception-text';
 import { FailedCap } from '../application/failed/failed-stores';
 import type {
@@ -21,16 +23,15 @@ import { givenBack } from '../connections/kit/connection';
 import { sendOnward, type Onward } from '../connections/entries';
 import type { OutcomeCounts, StoreHealth } from './health';
 import { logLost, logOutcome, logRefused, logSetAside } from './job-log';
-import { tellEnded } from './announcer';
+import { tellEnded, type Announcer } from './announcer';
 import { LeaseLostError } from './errors';
-import { isOver, refusedOutcome } from './outcome';
+import { isOver, refusedOutcome, unstarted } from './outcome';
 import type { WorkerSettings } from './settings';
-import type { RunningJob, Outcome } from './running-job';
-import { Finished, type Runs } from './runs';
+import { Finished, type RunningJob, type Outcome } from './running-job';
 import type { Executor } from './run';
 import type { LeaseKeeper } from './lease/keeper';
 import type { FailedStore, Forgotten } from '../connections/failed-store';
-import { hasCounters, withCounters } from '../payload/counters';
+import { glimpseOf, hasCounters, withCounters } from '../payload/counters';
 import type { Application, JobEnd } from '../connections/application';
 import { keptResult } from '../job/resolve-options';
 import { keepEnd } from '../operations/results';
@@ -44,15 +45,17 @@ const MOST_REFUSALS = 3;
 interface SettlerParts {
   readonly executor: Executor;
   readonly leases: LeaseKeeper;
-  readonly runs: Runs;
   readonly store: StoreHealth;
-  /** Wakes the loop: an outcome is stored, or a slot is free. */
-  readonly bell: { readonly ring: () => void; readonly wake: () => void };
+  /** Wakes the loop: an outcome waits or is stored. */
+  readonly ring: () => void;
+  /** Wakes the loop: a slot is free. */
+  readonly wake: () => void;
 }
 
 export class Settler {
   readonly #settings: WorkerSettings;
   readonly #parts: SettlerParts;
+  readonly #announcer: Announcer;
   readonly #announcements = new Set<Promise<void>>();
   /** Undefined if failures are kept in the store of their jobs. */
   readonly #failures: KeptFailures | undefined;
@@ -61,12 +64,15 @@ export class Settler {
   #refusals = 0;
   /** Jobs whose followers were sent, until they are settled. */
   readonly #sent = new WeakSet<RunningJob>();
+  // What follows is for the loop to read.
+  /** Outcomes that are not on their way yet. */
+  readonly ended: Finished[] = [];
+  /** How many outcomes the store has not taken. */
+  unsettled = 0;
   /** Outcomes of a silent server, until they are sent again. */
-  readonly #unanswered = new Set<Timer>();
-  /** Read by the loop. How many jobs are still being told of their outcome: they count as busy, so that slow hooks do not pile up. */
+  readonly unanswered = new Set<Timer>();
+  /** How many jobs are still being told of their outcome: they count as busy, so that slow hooks do not pile up. */
   announcing = 0;
-  /** Read by the loop. Outcomes under way while others go on: those of a silent server. */
-  unanswered = 0;
   readonly counts: { -readonly [Kind in keyof OutcomeCounts]: number } = {
     completed: 0,
     released: 0,
@@ -78,26 +84,61 @@ export class Settler {
   constructor(settings: WorkerSettings, parts: SettlerParts) {
     this.#settings = settings;
     this.#parts = parts;
+    this.#announcer = parts.executor.announcer;
     const { connection, failedStore } = settings;
     this.#cap = capOf(settings);
     if (failedStore !== undefined && connection.failed === undefined)
       this.#failures = new KeptFailures(settings, failedStore);
   }
 
+  add(finished: Finished): void {
+    this.unsettled += 1;
+    this.ended.push(finished);
+    this.#parts.ring();
+  }
+
+  /** Back to its queue without having run; by default to the head. */
+  putBack(job: RunningJob, outcome = unstarted(job)): void {
+    // The payload is not parsed: it may be what killed the workers before.
+    if (job.envelope === undefined) job.glimpse = glimpseOf(job.reservation.payload);
+    job.endedAs = 'released';
+    job.startedAt = this.#settings.application.clock.monotonic();
+    this.add(new Finished(job, outcome));
+  }
+
   /**
-   * Settles, and then reserves what is wanted. Undefined if nothing was wanted, or if some outcomes were refused; then nothing
-   * was reserved.
+   * Settles up to `most` of the outcomes that wait, and then reserves what is wanted. Undefined if nothing was wanted, or if some
+   * outcomes were refused; then nothing was reserved.
    *
-   * @throws what the store throws when it is away; then nothing of `finished` may be taken as settled
+   * @throws what the store throws when it is away; then these outcomes wait again
    */
-  exchange(finished: readonly Finished[], wanted?: Wanted): Promise<ReserveReply | undefined> {
-    const settlements: Settlement[] = [];
-    for (const { job, outcome } of finished) {
-      const isPrepared = (this.#failures ?? outcome.onward ?? job.kept ?? keptResult(job.definition)) !== undefined;
-      if (isPrepared) return this.#exchangePrepared(finished, wanted);
-      settlements.push(outcome.settlement);
+  async exchange(most: number, wanted?: Wanted | Promise<Wanted>): Promise<ReserveReply | undefined> {
+    const finished = this.#depart(most);
+    try {
+      const asked = wanted instanceof Promise ? await wanted : wanted;
+      const isPlain = this.#failures === undefined && finished.every(needsNothing);
+      const reply = isPlain
+        ? await this.#send(finished, finished.map(settlementOf), asked)
+        : await this.#exchangePrepared(finished, asked);
+      if (reply !== undefined) for (const one of reply.setAside) this.#setAside(one);
+      return reply;
+    } catch (error) {
+      this.ended.unshift(...finished);
+      throw error;
     }
-    return this.#send(finished, settlements, wanted);
+  }
+
+  /** Takes up to `most` outcomes for one call to the store. */
+  #depart(most: number): readonly Finished[] {
+    if (most === 0) return [];
+    const page = this.ended.splice(0, endOfPage(this.ended, textOf, 0, most));
+    for (const [index, { job, outcome }] of page.entries()) {
+      job.isFinal = true;
+      // An error turned up that the handler had left behind.
+      if (job.stray !== undefined && outcome.error === undefined)
+        page[index] = new Finished(job, this.#parts.executor.judge(job));
+    }
+    return page;
   }
 
   async #exchangePrepared(
@@ -133,33 +174,34 @@ export class Settler {
     for (const one of onward) {
       const entry = await sendOnward(application, one);
       // Not awaited: a hook that never returns must not keep the outcome from being written.
-      this.#announce(this.#parts.executor.announcer.tellQueued(job, one, entry));
+      this.#announce(this.#announcer.tellQueued(job, one, entry));
     }
     // A failed settle is repeated, but the followers are not sent again.
     this.#sent.add(job);
   }
 
   /**
-   * Gives back jobs that were reserved and not started, at no cost in tries. A refused job does not hold up the others. Returns
-   * those that a silent server has not answered.
-   *
-   * @throws what the store throws
+   * Gives back jobs that were asked for before the end, at no cost in tries: once the loop has ended, nobody would renew their
+   * leases or settle them. What the store does not take now goes with the last outcomes.
    */
-  async giveBack(reservations: readonly Reservation[]): Promise<readonly Reservation[]> {
-    if (reservations.length === 0) return [];
+  async giveBack(jobs: readonly RunningJob[]): Promise<void> {
+    if (jobs.length === 0) return;
     try {
-      const { results } = await this.#settings.connection.exchange(reservations.map(givenBack));
-      return reservations.filter((_, index) => results[index] === 'unanswered');
+      const { results } = await this.#settings.connection.exchange(
+        jobs.map(({ reservation }) => givenBack(reservation)),
+      );
+      for (const [index, job] of jobs.entries()) if (results[index] === 'unanswered') this.putBack(job);
     } catch (error) {
-      if (isStoreAway(error) || reservations.length === 1) throw error;
-      const back = await Promise.allSettled(reservations.map((reservation) => this.giveBack([reservation])));
-      if (back.some(({ status }) => status === 'rejected')) throw error;
-      return back.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+      // A refused job does not hold up the others.
+      if (!isStoreAway(error) && jobs.length > 1)
+        return void (await Promise.all(jobs.map((job) => this.giveBack([job]))));
+      this.#parts.store.failed(error, 'giving jobs back');
+      if (isStoreAway(error)) for (const job of jobs) this.putBack(job);
     }
   }
 
   /** A reserve met a payload that nobody can run, and moved it to the failed jobs of its queue. */
-  setAside(one: SetAside): void {
+  #setAside(one: SetAside): void {
     logSetAside(this.#settings.application.logger, one);
     void this.#cap?.kept(one.queue);
   }
@@ -172,7 +214,7 @@ export class Settler {
 
   /** Leaves outcomes that the store has not taken by now to the ends of their leases. */
   close(): void {
-    for (const timer of this.#unanswered) timer.cancel();
+    for (const timer of this.unanswered) timer.cancel();
   }
 
   async #send(
@@ -251,9 +293,8 @@ export class Settler {
    * failed.
    */
   #untaken(finished: readonly Finished[], error: unknown): void {
-    const { runs, store } = this.#parts;
-    runs.takeBack(finished);
-    store.failed(error, finished.length === 0 ? 'reserving' : 'settling');
+    this.ended.push(...finished);
+    this.#parts.store.failed(error, finished.length === 0 ? 'reserving' : 'settling');
   }
 
   async #writeAlone(settlement: Settlement): Promise<SettleResult> {
@@ -265,7 +306,6 @@ export class Settler {
     if (result === 'unanswered') return this.#askLater(one);
     const { job, outcome } = one;
     const { application, name } = this.#settings;
-    const { announcer } = this.#parts.executor;
     const { logger } = application;
     this.#refusals = 0;
     this.#letGo(job);
@@ -274,32 +314,30 @@ export class Settler {
       this.counts.lost += 1;
       logLost(logger, one);
       this.#announce(this.#failures?.takeBack(job.reservation));
-      return this.#announce(announcer.announceLost(job, outcome));
+      return this.#announce(this.#announcer.announceLost(job, outcome));
     }
     this.counts[outcome.settlement.outcome] += 1;
     logOutcome(logger, one);
     // This may take long if very many are kept: no slot waits for it.
     if (outcome.settlement.outcome === 'failed') void this.#cap?.kept(job.queue);
-    this.#announce(announcer.announce(job, outcome));
+    this.#announce(this.#announcer.announce(job, outcome));
   }
 
   /** One of the store's servers is silent: the others go on. */
   #askLater(one: Finished): void {
     const timer = this.#settings.application.clock.after(UNANSWERED_PAUSE, () => {
-      this.#unanswered.delete(timer);
-      this.unanswered -= 1;
-      this.#parts.runs.takeBack([one]);
-      this.#parts.bell.ring();
+      this.unanswered.delete(timer);
+      this.ended.push(one);
+      this.#parts.ring();
     });
-    this.#unanswered.add(timer);
-    this.unanswered += 1;
+    this.unanswered.add(timer);
   }
 
   /** The outcome is written, or no longer ours to write. */
   #letGo(job: RunningJob): void {
-    const { leases, bell } = this.#parts;
-    leases.drop(job);
-    bell.ring();
+    this.unsettled -= 1;
+    this.#parts.leases.drop(job);
+    this.#parts.ring();
   }
 
   #announce(telling: Promise<void> | undefined): void {
@@ -307,12 +345,22 @@ export class Settler {
     const announcement = telling.finally(() => {
       this.#announcements.delete(announcement);
       this.announcing -= 1;
-      this.#parts.bell.wake();
+      this.#parts.wake();
     });
     this.#announcements.add(announcement);
     this.announcing += 1;
   }
 }
+
+const settlementOf = ({ outcome }: Finished): Settlement => outcome.settlement;
+
+/** Whether the outcome can be written as it is. */
+const needsNothing = ({ job, outcome }: Finished): boolean =>
+  (outcome.onward ?? job.kept ?? keptResult(job.definition)) === undefined;
+
+/** Bytes that travel in addition to its token. */
+const textOf = ({ outcome: { settlement }, job: { reservation } }: Finished): number =>
+  settlement.outcome === 'failed' ? reservation.payload.length + settlement.failure.exception.length : 0;
 
 // The store itself manages buried jobs.
 function capOf({ connection, failedStore, application }: WorkerSettings): FailedCap | undefined {

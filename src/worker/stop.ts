@@ -4,6 +4,7 @@ import type { WorkerState } from './health';
 import type { ResolvedWorkerOptions } from './worker-options';
 import { readId } from '../payload/counters';
 import type { PeekedJob } from '../connections/contract';
+import type { Runs } from './runs';
 import type { WorkerSettings } from './settings';
 
 /**
@@ -24,7 +25,7 @@ export type StopReason =
   | 'uncaught';
 
 /** The worker ends because it has nothing more to do: running jobs may take their time. */
-export const RAN_OUT: readonly StopReason[] = ['empty', 'once', 'max-jobs'];
+const RAN_OUT: readonly StopReason[] = ['empty', 'once', 'max-jobs'];
 
 /** How long a handler may take to return after its signal aborts. */
 export const ABORT_GRACE: Seconds = 0.5;
@@ -42,46 +43,71 @@ export const PROCESS_MARGIN: Seconds = WORKER_MARGIN + 2;
 export class Stop {
   readonly #options: ResolvedWorkerOptions;
   readonly #clock: Clock;
-  readonly #interrupt: () => void;
-  readonly #over: () => void;
+  readonly #runs: Runs;
+  readonly #ring: () => void;
   /** When `maxTime` has passed. */
-  readonly endsAt: Milliseconds;
+  #endsAt: Milliseconds;
   /** When `once` has waited long enough. */
   readonly onceUntil: Milliseconds;
   readonly #timers: Timer[] = [];
   #phase: 'working' | 'ending' | 'over' = 'working';
   #giveUp: () => void = () => undefined;
   state: WorkerState = 'new';
-  /** Set by `stop()`, by an uncaught error or by the store. The first request wins. */
-  requested: 'stopped' | 'uncaught' | 'restart' | undefined;
+  #requested: 'stopped' | 'uncaught' | 'restart' | undefined;
 
-  /**
-   * @param interrupt called when the grace is over, to abort what still runs
-   * @param over called when the last deadline has passed
-   */
-  constructor(options: ResolvedWorkerOptions, clock: Clock, interrupt: () => void, over: () => void) {
+  /** @param ring wakes the loop: it has to end, or the last deadline has passed */
+  constructor(options: ResolvedWorkerOptions, clock: Clock, runs: Runs, ring: () => void) {
     this.#options = options;
     this.#clock = clock;
-    this.#interrupt = interrupt;
-    this.#over = over;
+    this.#runs = runs;
+    this.#ring = ring;
     const startedAt = clock.monotonic();
-    this.endsAt = startedAt + options.maxTime * 1000;
+    this.#endsAt = startedAt + options.maxTime * 1000;
     this.onceUntil = options.once ? startedAt + options.sleep * 1000 : Infinity;
+  }
+
+  /** The worker works. */
+  start(): void {
+    this.state = 'running';
+    const left = this.#endsAt - this.#clock.monotonic();
+    if (left === Infinity) return;
+    // A call that is not answered would not wake the loop. A timer may fire a moment early.
+    this.#after(left / 1000, () => {
+      this.#endsAt = -Infinity;
+      this.#ring();
+    });
+  }
+
+  /** The first request wins: of `stop()`, of an uncaught error or of the store. That of the store leaves the jobs all their time. */
+  request(reason: 'stopped' | 'uncaught' | 'restart'): void {
+    this.#requested ??= reason;
+    if (reason !== 'restart') {
+      this.#runs.stop();
+      this.begin(this.#runs.open.size > 0);
+    }
+    this.#ring();
   }
 
   /** No more jobs are started. */
   isEnding(): boolean {
-    return this.state !== 'running' || this.requested !== undefined;
+    return this.state !== 'running' || this.#requested !== undefined;
   }
 
   /** The first stop condition that holds. @param started how many jobs were started */
   reason(started: number): StopReason | undefined {
-    if (this.requested !== undefined) return this.requested;
+    if (this.#requested !== undefined) return this.#requested;
     const { memory, maxTime, maxJobs, once } = this.#options;
     if (memory < Infinity && process.memoryUsage.rss() > memory) return 'memory';
-    if (maxTime < Infinity && this.#clock.monotonic() >= this.endsAt) return 'max-time';
+    if (maxTime < Infinity && this.#clock.monotonic() >= this.#endsAt) return 'max-time';
     if (started >= maxJobs) return once ? 'once' : 'max-jobs';
     return undefined;
+  }
+
+  /** The worker takes no more jobs. */
+  end(reason: StopReason): void {
+    this.state = 'stopping';
+    this.#runs.end();
+    if (!RAN_OUT.includes(reason)) this.#runs.stop();
   }
 
   /** The last deadline has passed: nobody waits for anything any more. */
@@ -94,11 +120,11 @@ export class Stop {
     if (this.#phase !== 'working') return;
     this.#phase = 'ending';
     const finish = busy ? this.#options.grace : 0;
-    this.#after(finish, this.#interrupt);
+    this.#after(finish, () => this.#runs.interrupt());
     this.#after(finish + ABORT_GRACE + SETTLE_GRACE, () => {
       this.#phase = 'over';
       this.#giveUp();
-      this.#over();
+      this.#ring();
     });
   }
 
@@ -117,6 +143,7 @@ export class Stop {
   /** Leaves no timer behind; a later `begin` does nothing. */
   close(): void {
     this.#phase = 'over';
+    this.state = 'stopped';
     for (const timer of this.#timers) timer.cancel();
   }
 

@@ -90,12 +90,14 @@ export class Suspect {
     });
   }
 
-  /** To be called once everything that ran beside it is settled: a crash would count for that as well. */
-  startAlone(): void {
+  /** To be called once everything that ran beside it is settled: a crash would count for that as well. False if none waits. */
+  startAlone(): boolean {
     const job = this.waiting;
-    if (job === undefined || this.#phase === 'starts') return;
+    if (job === undefined) return false;
+    if (this.#phase === 'starts') return true;
     job.isApart = true;
     this.#start(job, 'alone');
+    return true;
   }
 
   /** The job that waits, which goes back because the worker stops. */

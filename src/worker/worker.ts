@@ -83,7 +83,7 @@ export class Worker implements Closable {
 
   /** The jobs whose handlers run now. */
   get running(): readonly JobContext[] {
-    return this.#loop?.running ?? [];
+    return this.#loop?.runs.running ?? [];
   }
 
   get isCaller(): boolean {

@@ -52,7 +52,7 @@ describe('a worker whose slots are all held by handlers that were given up', () 
     await application.bus.dispatch(new Note('waits'));
     await application.clock.advance('10s');
 
-    const [, said, ...others] = application.log.messages('error');
+    const [said, , ...others] = application.log.messages('error');
     expect(said).toMatch(
       /^Each slot of the worker is held by a job that was given up .*: Hangs [-0-9a-f]{36} \(2 s\)\. The worker takes no/,
     );

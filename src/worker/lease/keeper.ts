@@ -38,6 +38,8 @@ export interface LeaseKeeperSettings {
   readonly endsProcess?: boolean | undefined;
   /** The format of log lines on standard error. Default: as the default logger chooses it. */
   readonly log?: LogFormat | undefined;
+  /** Called when leases are renewed on whose account queues were left out. */
+  readonly renewed?: (() => void) | undefined;
   /** Called when renewals fail, once per streak. */
   readonly report: (error: unknown) => void;
   /** Called when such a streak is over. */
@@ -53,6 +55,8 @@ export class LeaseKeeper {
   readonly #renewal: LeaseRenewal<HeldJob>;
   readonly #cancels: CancelWatch<HeldJob> | undefined;
   #link: LeaseLink | undefined;
+  /** Renewals that somebody is told of when they end. */
+  readonly #heard = new WeakSet<Promise<void>>();
 
   constructor(settings: LeaseKeeperSettings) {
     const { connection, lease, clock, report, recovered } = settings;
@@ -110,6 +114,15 @@ export class LeaseKeeper {
     return this.#renewal.renewEnded();
   }
 
+  /**
+   * The queues that a reserve has to leave out until their ended leases are renewed. If these would be all of `queues`, waits for
+   * the first renewal. Undefined if there are none.
+   */
+  leftOut(queues: readonly string[]): Promise<ReadonlySet<string>> | undefined {
+    const renewals = this.renewEnded();
+    return renewals && this.#leftOut(renewals, queues);
+  }
+
   /** How many leases are more than half over. */
   atRisk(): number {
     return this.#renewal.atRisk();
@@ -125,6 +138,21 @@ export class LeaseKeeper {
     this.#renewal.close();
     this.#cancels?.close();
     await this.#link?.close();
+  }
+
+  async #leftOut(
+    renewals: ReadonlyMap<string, Promise<void>>,
+    queues: readonly string[],
+  ): Promise<ReadonlySet<string>> {
+    for (const renewal of renewals.values()) {
+      // Each reserve finds the same renewal here until the store answers it.
+      if (this.#heard.has(renewal)) continue;
+      this.#heard.add(renewal);
+      renewal.then(this.#settings.renewed, () => undefined);
+    }
+    if (renewals.size < queues.length) return new Set(renewals.keys());
+    await Promise.race(renewals.values());
+    return new Set(this.renewEnded()?.keys());
   }
 
   #newLink(): LeaseLink | undefined {
