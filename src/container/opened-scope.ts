@@ -4,7 +4,7 @@ import type { Class } from '../base/class';
 import { invalidContainer } from './errors';
 import { constructorInjections, injectionsOf } from './parameters';
 import { disposeOf, GivenScope, openScope, plainToken, runInScope } from './scope';
-import type { Container, OpeningRun, RunContainer, Scope } from './scope';
+import type { Container, OpeningRun, RunContainer, Scope, Values } from './scope';
 
 /**
  * A scope, also for a container that opens each run. Errors of single tokens are thrown where they are needed.
@@ -17,11 +17,10 @@ export async function openRunScope(
   values: ReadonlyMap<unknown, unknown> = new Map(),
 ): Promise<Scope> {
   const tokens = run.tokens.filter((token) => !values.has(token));
-  if (container?.open === undefined) return openScope(container);
+  if (container?.open === undefined) return openScope(container, values);
   const opened = await container.open({ ...run, tokens });
   if (typeof (opened as Partial<RunContainer> | undefined)?.resolve !== 'function') throw invalidContainer(opened);
-  const scope = new OpenedScope(opened);
-  for (const [token, value] of values) scope.register(token, value);
+  const scope = new OpenedScope(opened, values);
   await runInScope(scope, () => scope.prepare(tokens, run.handler));
   return scope;
 }
@@ -38,8 +37,8 @@ class OpenedScope extends GivenScope {
   readonly #made = new Map<unknown, () => unknown>();
   #handler: (() => unknown) | undefined;
 
-  constructor(opened: RunContainer) {
-    super(opened);
+  constructor(opened: RunContainer, values: Values) {
+    super(opened, values);
     this.#opened = opened;
   }
 

@@ -135,7 +135,8 @@ const OF_NEST = 'self:paramtypes';
 /** The one static method with injected parameters. */
 const STATIC = 'handleAll';
 
-const plans = new WeakMap<Class, Map<string, readonly Injection[]>>();
+/** What calls of methods have injected, by class and method: found once. */
+export const plans = new WeakMap<Class, Map<string, readonly Injection[]>>();
 
 /**
  * All injections of a job or a handler, checked when it is declared.
@@ -160,7 +161,7 @@ export function tokensOf(target: Class, kind: keyof typeof LEADING, methods: rea
 
 /** @param leading how many parameters the caller fills itself */
 export function injectionsOf(target: Class, method: string, leading: number, file?: string): readonly Injection[] {
-  return plans.get(target)?.get(method) ?? planned(target, method, () => readMethod(target, method, leading, file));
+  return planned(target, method, () => readMethod(target, method, leading, file));
 }
 
 /** The tokens of a handler's constructor, in order. */

@@ -12,7 +12,7 @@ import {
   foreignDecorator,
   disposeFailed,
 } from './errors';
-import { injectionsOf, placeOf, constructorInjections, type NamedToken } from './parameters';
+import { injectionsOf, placeOf, plans, constructorInjections, type NamedToken } from './parameters';
 import { types } from 'node:util';
 
 /** What a container resolves to a `T`: its class, a name, or an object that the container understands. */
@@ -67,15 +67,19 @@ interface Entered {
 
 const current = new AsyncLocalStorage<Entered>();
 
+/** What tokens resolve to within a run. */
+export type Values = Iterable<readonly [token: unknown, value: unknown]>;
+
 /**
  * Costs nothing until something is resolved.
  * @param container the configuration's; default: tsyringe's root container
+ * @param values what the run gives itself
  * @throws E_INVALID_CONTAINER
  */
-export function openScope(container?: Container | object): Scope {
-  if (container === undefined) return new TsyringeScope(root);
-  if (isTsyringeContainer(container)) return new TsyringeScope(container);
-  if ('resolve' in container && typeof container.resolve === 'function') return new GivenScope(container);
+export function openScope(container?: Container | object, values: Values = []): Scope {
+  if (container === undefined) return new TsyringeScope(root, values);
+  if (isTsyringeContainer(container)) return new TsyringeScope(container, values);
+  if ('resolve' in container && typeof container.resolve === 'function') return new GivenScope(container, values);
   throw invalidContainer(container);
 }
 
@@ -123,7 +127,7 @@ export function methodArguments(
   scope: Scope,
   leading: readonly unknown[],
 ): readonly unknown[] {
-  const injections = injectionsOf(target, method, leading.length);
+  const injections = plans.get(target)?.get(method) ?? injectionsOf(target, method, leading.length);
   if (injections.length === 0) return leading;
   const values = [...leading];
   for (const { position, token } of injections) {
@@ -179,12 +183,13 @@ export function isTsyringeContainer(container: object): container is DependencyC
  */
 class TsyringeScope implements Scope {
   readonly #parent: DependencyContainer;
-  #values: [token: unknown, value: unknown][] = [];
+  readonly #values: (readonly [token: unknown, value: unknown])[];
   #child: DependencyContainer | undefined;
   #isOver = false;
 
-  constructor(parent: DependencyContainer) {
+  constructor(parent: DependencyContainer, values: Values) {
     this.#parent = parent;
+    this.#values = [...values];
   }
 
   resolve(token: unknown): unknown {
@@ -286,11 +291,12 @@ export function copies(
 /** A run's scope on the user's own container, which is asked for everything that the run did not register. */
 export class GivenScope implements Scope {
   readonly #container: RunContainer;
-  readonly #values = new Map<unknown, unknown>();
+  readonly #values: Map<unknown, unknown>;
   #made: object[] = [];
 
-  constructor(container: RunContainer) {
+  constructor(container: RunContainer, values: Values) {
     this.#container = container;
+    this.#values = new Map(values);
   }
 
   resolve(token: unknown): unknown {

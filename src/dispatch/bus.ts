@@ -202,12 +202,12 @@ async function run(application: Application, job: object, handler: Class | undef
   const { container } = application;
   const tokens =
     handler === undefined ? tokensOf(target as Class, 'job', CALLED) : tokensOf(handler, 'handler', CALLED);
+  const values = new Map([[JobContext, context]]);
   const scope =
     container?.open === undefined
-      ? openScope(container)
-      : await openRunScope(container, { job: context, tokens, handler }, new Map([[JobContext, context]]));
+      ? openScope(container, values)
+      : await openRunScope(container, { job: context, tokens, handler }, values);
   try {
-    scope.register(JobContext, context);
     attachContext(job, context);
     const value = await runInScope(scope, async () =>
       handler === undefined

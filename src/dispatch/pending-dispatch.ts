@@ -148,7 +148,7 @@ export class PendingJob<Sent = string> implements Outgoing<Sent> {
   }
 
   finally(onFinally?: (() => void) | null): Promise<Sent> {
-    return this.then().finally(onFinally);
+    return this.then((id) => id).finally(onFinally);
   }
 
   [inspect.custom](): string {

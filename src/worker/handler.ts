@@ -177,9 +177,7 @@ function openRun(
     const tokens = [...tokensOf(target, 'job', methods), ...(handler ? tokensOf(handler, kind, methods) : [])];
     return openRunScope(container, { job, tokens, handler }, new Map([[JobContext, job]]));
   }
-  const scope = openScope(container);
-  scope.register(JobContext, job);
-  return scope;
+  return openScope(container, [[JobContext, job]]);
 }
 
 function enterLayer(layer: Middleware, scope: Scope, given: readonly unknown[]): unknown {

@@ -172,10 +172,10 @@ export class Settling {
 
   /** @throws what `exchange` throws */
   inPages(settlements: readonly Settlement[], exchange: Exchange): Promise<Settled> {
-    if (!this.#mayKnow) {
-      const end = endOfPage(settlements, this.#bytesOf, 0, MOST_JOBS, MOST_BYTES, jobsOf);
-      if (end === settlements.length) return exchange(settlements, true);
-    }
+    const { length } = settlements;
+    // One always fits.
+    const isPage = length < 2 || endOfPage(settlements, this.#bytesOf, 0, MOST_JOBS, MOST_BYTES, jobsOf) === length;
+    if (isPage && !this.#mayKnow) return exchange(settlements, true);
     return this.#pageByPage(settlements, exchange);
   }
 
