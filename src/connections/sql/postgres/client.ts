@@ -90,16 +90,27 @@ export function numbered(text: string): string {
   return text.replaceAll('?', () => `$${++number}`);
 }
 
+const ignore = (): void => undefined;
+
+/** How many connections of ours use each pool. A listener for each of them would be taken for a leak. */
+const uses = new WeakMap<PgPool, number>();
+
+function count(pool: PgPool, more: 1 | -1): void {
+  const before = uses.get(pool) ?? 0;
+  uses.set(pool, before + more);
+  // The end of an idle connection. The pool forgets it, but without a listener it would end the process.
+  if (before === 0) pool.on('error', ignore);
+  if (before + more === 0) pool.off('error', ignore);
+}
+
 /** @param isOurs false: it is the user's, and never ended */
 export function sqlPool(pool: PgPool, isOurs: boolean): SqlPool {
-  // The end of an idle connection. The pool forgets it, but without a listener it would end the process.
-  const ignore = (): void => undefined;
-  pool.on('error', ignore);
+  count(pool, 1);
   return {
     acquire: () => inRootContext(() => acquire(pool)),
     close: async () => {
       if (isOurs) await pool.end();
-      else pool.off('error', ignore);
+      count(pool, -1);
     },
   };
 }
@@ -117,7 +128,6 @@ function acquire(pool: PgPool): Promise<SqlClient> {
 
 function clientOf(client: PgPooledClient): SqlClient {
   // Nobody else listens for errors of a connection in use, and without a listener its end would end the process.
-  const ignore = (): void => undefined;
   client.on('error', ignore);
   return {
     identity: client,

@@ -1,4 +1,5 @@
 /** Classifies errors of PostgreSQL, and of the connection to it. */
+import { wordsOf } from '../../../base/foreign-error';
 import type { Trouble } from '../dialect';
 import type { ErrorReader } from '../server/caller';
 
@@ -23,6 +24,9 @@ const UNFIT = /^(?:2[1237]|3[89]|44|54|P0)\w{3}$/;
  */
 const GONE = /^(08\w{3}|25P03|57P01|57P02)$/;
 
+/** What pg says of a pool that its owner has ended: trying again helps nobody. */
+const isEnded = (error: unknown): boolean => /^Cannot use a pool after calling end/.test(wordsOf(error) ?? '');
+
 const LOCKED = 'Somebody has it locked: was a transaction left open, in a shell or by a backup?';
 
 const REMEDIES: readonly (readonly [codes: RegExp, remedy: string])[] = [
@@ -44,12 +48,14 @@ const REMEDIES: readonly (readonly [codes: RegExp, remedy: string])[] = [
 export const postgresErrors: ErrorReader = {
   trouble(error): Trouble {
     const code = codeOf(error);
+    if (isEnded(error)) return 'refused';
     if (code === undefined || GONE.test(code)) return 'gone';
     if (PASSING.test(code)) return 'passing';
     if (UNMIGRATED.test(code)) return 'unmigrated';
     return UNFIT.test(code) ? 'unfit' : 'refused';
   },
   remedy(error) {
+    if (isEnded(error)) return 'Your program has ended its pool: end it after Queue.close().';
     const code = codeOf(error);
     return code === undefined ? undefined : REMEDIES.find(([codes]) => codes.test(code))?.[1];
   },

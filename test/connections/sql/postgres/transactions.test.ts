@@ -184,6 +184,26 @@ describe('a pool of the user', () => {
     expect(pool.listenerCount('error')).toBe(0);
   });
 
+  it('has one listener, however many connections use it, until the last of them is closed', async () => {
+    const connections = Array.from({ length: 12 }, () => world.connect({ pool }));
+    for (const [at, connection] of connections.entries()) {
+      await connection.push('default', [{ payload: `{"id":"${at}"}` }]);
+      expect(pool.listenerCount('error')).toBe(1);
+    }
+    const [last, ...others] = connections;
+    for (const connection of others) await connection.close();
+    expect(pool.listenerCount('error')).toBe(1);
+    await last!.close();
+    expect(pool.listenerCount('error')).toBe(0);
+  });
+
+  it('is said at once to have ended, if the program has ended it', async () => {
+    const ended = new Pool({ connectionString: world.server.url });
+    await ended.end();
+    const pushing = world.connect({ pool: ended }).push('default', [{ payload: '{"id":"a"}' }]);
+    await expect(pushing).rejects.toThrow(/refused \(Cannot use .*\); .* has ended its pool: end it after Queue\.close/);
+  });
+
   it('outlives the end of a connection in the middle of a push within a transaction', async () => {
     const connection = world.connect();
     const client = await pool.connect();
