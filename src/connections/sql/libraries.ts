@@ -79,17 +79,31 @@ function anything(given: Given): Found {
     );
 }
 
-/** If nobody listened, the end of a client's connection would end the process, although the statement is refused as well. */
-async function attended<T>(given: Given, ask: () => Promise<T>): Promise<T> {
+/** The last statement of ours on each client. */
+const turns = new WeakMap<Given, Promise<unknown>>();
+
+/**
+ * If nobody listened, the end of a client's connection would end the process, although the statement is refused as well. Several
+ * dispatches at once take turns: pg deprecates a client that is asked while it is busy, and many listeners look like a leak.
+ */
+function attended<T>(given: Given, ask: () => Promise<T>): Promise<T> {
   const { on, off } = given;
   if (typeof on !== 'function' || typeof off !== 'function') return ask();
-  const ignore = (): void => undefined;
-  on.call(given, 'error', ignore);
-  try {
-    return await ask();
-  } finally {
-    off.call(given, 'error', ignore);
-  }
+  const turn = async (): Promise<T> => {
+    const ignore = (): void => undefined;
+    on.call(given, 'error', ignore);
+    try {
+      return await ask();
+    } finally {
+      off.call(given, 'error', ignore);
+    }
+  };
+  const asked = (turns.get(given) ?? Promise.resolve()).then(turn);
+  turns.set(
+    given,
+    asked.catch(() => undefined),
+  );
+  return asked;
 }
 
 const LIBRARIES = [kysely, drizzle, mikroOrm, prisma, knex, postgresJs, anything];

@@ -201,7 +201,25 @@ describe('a pool of the user', () => {
     const ended = new Pool({ connectionString: world.server.url });
     await ended.end();
     const pushing = world.connect({ pool: ended }).push('default', [{ payload: '{"id":"a"}' }]);
-    await expect(pushing).rejects.toThrow(/refused \(Cannot use .*\); .* has ended its pool: end it after Queue\.close/);
+    await expect(pushing).rejects.toThrow(
+      /refused \(Cannot use .*\); .* has ended its pool: end it after Queue\.close/,
+    );
+  });
+
+  it('has one listener on its client in a transaction, however many are dispatched at once', async () => {
+    const client = await pool.connect();
+    await client.query('BEGIN');
+    let most = 0;
+    client.on('newListener' as 'end', () => (most = Math.max(most, client.listenerCount('error'))));
+    const connection = await world.open();
+    const within = connection.within(client)!;
+
+    await Promise.all(Array.from({ length: 20 }, (_, at) => within.push('default', [{ payload: `{"id":"${at}"}` }])));
+
+    expect(most).toBe(0);
+    await client.query('COMMIT');
+    client.release();
+    expect(await connection.queues.counts('default')).toMatchObject({ ready: 20 });
   });
 
   it('outlives the end of a connection in the middle of a push within a transaction', async () => {
