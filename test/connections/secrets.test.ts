@@ -195,7 +195,7 @@ describe('no password and no payload is revealed by', () => {
     it('an invalid port', () =>
       expectTold(
         { driver: 'database', url: `postgres://u:${ENCODED}@127.0.0.1:99999/x`, ...QUICK },
-        'give the port as a number',
+        'give a number from 1 to 65535',
       ));
 
     it('a table that refuses the row', async () => {

@@ -1,6 +1,7 @@
 /** The `beanstalkd` driver, as it is configured and loaded. */
 import { STORE_KEYS } from '../../application/configuration/configuration';
 import * as value from '../../application/configuration/configuration-values';
+import { problemOfAddress } from '../kit/requirements';
 import { JOBS_ALONE, type StoreConfig, type Check, type Driver } from '../driver';
 
 export interface BeanstalkdConfig extends StoreConfig {
@@ -23,9 +24,9 @@ const address = value.address(/^beanstalkd?:\/\//, 'beanstalk://127.0.0.1:11300'
 
 /** There is nobody to tell a password to, and nothing behind the port. */
 const url: Check = (given) => {
-  const problem = address(given);
+  const problem = address(given) ?? problemOfAddress(given as string);
   if (problem !== undefined) return problem;
-  return /^\w+:\/\/(\[[\da-f:.]+\]|[\w.-]+)(:\d+)?\/?$/i.test(given as string) && URL.canParse(given as string)
+  return /^\w+:\/\/(\[[\da-f:.]+\]|[\w.-]+)(:\d+)?\/?$/i.test(given as string)
     ? undefined
     : 'expected a host and a port alone, such as beanstalk://127.0.0.1:11300: beanstalkd knows neither users nor passwords';
 };

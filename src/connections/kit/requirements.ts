@@ -51,18 +51,30 @@ export const unbracketed = (host: string): string => host.replace(/^\[(.*)\]$/, 
 
 const REMEDY = 'percent-encode # / ? % @ in the password';
 
+export const isPort = (given: unknown): boolean => Number(given) >= 1 && Number(given) <= 65_535;
+
+/** The port behind a host. */
+const PORT = /^(?:\[.*\]|[^:]*):(\d+)$/;
+
 /**
- * What is wrong with the user, password or host of an address, without anything that may be a password: the error of a client
- * would contain the password, or say nothing of it. `given` has a scheme.
+ * What is wrong with an address, without anything that may be a password: the error of a client would contain the password, or
+ * say that nobody is there. `given` has a scheme.
  */
 export function problemOfAddress(given: string): string | undefined {
   const url = URL.canParse(given) ? new URL(given) : undefined;
-  if (url === undefined || url.hash !== '' || isCutOff(url)) {
-    return `'${masked(given)}' cannot be read as an address; ${REMEDY}, and give the port as a number`;
+  const isWhole = url !== undefined && url.hash === '' && !isCutOff(url);
+  const place = isWhole ? url.host : /:\/\/(?:.*@)?([^/?#]*)/s.exec(given)![1]!;
+  const shown = masked(given);
+  if (/^[^:].*,/.test(place))
+    return `'${shown}' names several hosts, and the client takes one; give the one that accepts writes`;
+  const port = PORT.exec(place)?.[1] ?? url?.searchParams.get('port') ?? undefined;
+  if (port !== undefined && !isPort(port)) return `'${port}' in '${shown}' is no port; give a number from 1 to 65535`;
+  if (!isWhole) {
+    return `'${shown}' cannot be read as an address; write host:port, with IPv6 in brackets, and ${REMEDY}`;
   }
   return isDecodable(url.username) && isDecodable(url.password)
     ? undefined
-    : `the user or the password in '${masked(given)}' has a % that encodes nothing; ${REMEDY}`;
+    : `the user or the password in '${shown}' has a % that encodes nothing; ${REMEDY}`;
 }
 
 /** An @ after the host belongs to a password that was cut off there: the rest would be lost or taken for a database. */
@@ -72,11 +84,12 @@ function isCutOff({ username, password, pathname, search }: URL): boolean {
 }
 
 /**
- * Masks what may belong to the password: everything up to the last @, what stands in place of a missing host, and a query.
+ * Masks what may belong to the password: everything up to the last @, what stands in place of a missing host or port, and a query.
  */
 export function masked(given: string): string {
   return given
     .replace(/:\/\/.*@/s, '://***@')
+    .replace(/(:\/\/[^@:/?#[\]]+:)(?!\d*(?:[/?#]|$)).*$/s, '$1***')
     .replace(/:\/\/:.*$/s, '://***')
     .replace(/[?#].*$/s, '');
 }

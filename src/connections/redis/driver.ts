@@ -1,10 +1,10 @@
 /** The `redis` driver: its configuration and how it is loaded. */
 import { STORE_KEYS } from '../../application/configuration/configuration';
 import * as value from '../../application/configuration/configuration-values';
-import { address, oneOrMore } from '../../application/configuration/configuration-values';
+import { address } from '../../application/configuration/configuration-values';
 import { isRecord } from '../../payload/values';
 import { ALL_CAPABLE, type StoreConfig, type Check, type Driver } from '../driver';
-import { isIoredis, masked, problemOfAddress, TLS_NAME } from '../kit/requirements';
+import { isIoredis, isPort, masked, problemOfAddress, TLS_NAME } from '../kit/requirements';
 
 export interface RedisNode {
   readonly host: string;
@@ -89,13 +89,31 @@ function tlsFieldIn({ searchParams }: URL): string | undefined {
   )?.[0];
 }
 
-/** The nodes of a cluster: addresses and hosts. */
-const nodes: Check = (given) => {
-  const problem = oneOrMore(given);
-  if (problem !== undefined) return problem;
-  const urls = (given as readonly unknown[]).filter((node) => typeof node === 'string' && SCHEME.test(node));
-  return (urls as readonly string[]).map(problemOf).find((wrong) => wrong !== undefined);
+const each =
+  (check: Check): Check =>
+  (given) =>
+    value.oneOrMore(given) ?? (given as readonly unknown[]).map(check).find((wrong) => wrong !== undefined);
+
+/** What it is may be a password. */
+const host: Check = (given) =>
+  value.text(given) ??
+  (/[\s,@/[\]]|^[^:]*:[^:]*$/.test(given as string)
+    ? "expected one host alone, such as 'redis.internal' or '::1'; a port goes into port, several hosts into cluster or sentinels"
+    : undefined);
+
+const place: Check = (given) => {
+  if (!isRecord(given)) return 'expected { host, port } for each';
+  const wrong = host(given['host']);
+  if (wrong !== undefined) return `host: ${wrong}`;
+  return given['port'] === undefined || isPort(given['port']) ? undefined : 'port: expected a number from 1 to 65535';
 };
+
+/** The nodes of a cluster: addresses and hosts. */
+const nodes = each((given) =>
+  typeof given === 'string'
+    ? (value.text(given) ?? problemOf(SCHEME.test(given) ? given : `redis://${given}`))
+    : place(given),
+);
 
 /**
  * What is wrong with the address, without anything that may be a password. Undefined if nothing is. `given` has a scheme.
@@ -129,7 +147,7 @@ export const redisDriver: Driver<RedisConfig> = {
   keys: {
     ...STORE_KEYS,
     url: { check: url, isAddress: true },
-    host: { check: value.text, isAddress: true },
+    host: { check: host, isAddress: true },
     port: { check: value.integer(1, 65_535) },
     path: { check: value.text, isAddress: true },
     username: { check: value.text },
@@ -141,7 +159,7 @@ export const redisDriver: Driver<RedisConfig> = {
       isAddress: true,
     },
     cluster: { check: nodes, isAddress: true },
-    sentinels: { check: value.oneOrMore, isAddress: true },
+    sentinels: { check: each(place), isAddress: true },
     name: { check: value.text },
     sentinelPassword: { check: value.secret },
     options: { check: options },

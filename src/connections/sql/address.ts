@@ -31,6 +31,9 @@ const KNOWN_OPTIONS: typeof KNOWN = { postgres: ['ssl', 'sslnegotiation'], mysql
 
 const INSTEAD = { postgres: 'sslmode=verify-full', mysql: 'ssl={"rejectUnauthorized":true}' };
 
+/** The option that names a socket. */
+const SOCKET: Readonly<Record<Server, string>> = { postgres: 'host', mysql: 'socketPath' };
+
 const serverIn = (given: string): Server => (given.startsWith('postgres') ? 'postgres' : 'mysql');
 
 /** The first option about TLS that the client would ignore. @param given the address of a server */
@@ -46,9 +49,16 @@ function problemOf(given: string): string | undefined {
   const read = kind === 'postgres' ? given.replace('@/', '@localhost/') : given;
   const problem = problemOfAddress(read);
   if (problem !== undefined) return problem;
-  const { searchParams } = new URL(read);
+  const { searchParams, pathname, hostname } = new URL(read);
   const where = `in '${masked(given)}'`;
+  const [database, socket] = [pathname.slice(1), SOCKET[kind]];
+  if (database.includes('/') || (kind === 'mysql' && hostname.startsWith('%2F'))) {
+    return `'${database}' ${where} is no database; name it alone behind the host, and a socket behind ?${socket}=`;
+  }
   for (const [name, value] of searchParams) {
+    if (name !== socket && value.startsWith('/') && /^(host|.*socket.*)$/i.test(name)) {
+      return `'${name}' ${where} names no socket to the client; write ?${socket}=${value}`;
+    }
     if (TLS_NAME.test(name) && !KNOWN[kind].includes(name)) {
       return `'${name}' ${where} is no option of the client, which would ignore it; write ${INSTEAD[kind]}`;
     }

@@ -77,6 +77,9 @@ function pathOf(url: string, connection: string): string {
   // `sqlite:///path` is how most programs write an absolute path. `sqlite://path` would name a host, and SQLite has none.
   const path = url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '');
   if (path === '' || path.startsWith('//')) throw badDatabaseUrl(connection, scheme, 'it names no file.');
+  if (/^file:|\?\w+=/.test(path)) {
+    throw badDatabaseUrl(connection, scheme, "file: and options are not read, and would be part of the file's name.");
+  }
   if (path === ':memory:') {
     throw badDatabaseUrl(connection, scheme, "a database in memory is what driver: 'memory' is for.");
   }

@@ -1,6 +1,7 @@
 /** The `sqs` driver, as it is configured and loaded. */
 import { STORE_KEYS } from '../../application/configuration/configuration';
 import * as value from '../../application/configuration/configuration-values';
+import { problemOfAddress } from '../kit/requirements';
 import { JOBS_ALONE, type StoreConfig, type Check, type Driver, type Store } from '../driver';
 
 /** A payload as it is sent: `displayName`, `data`, what `createPayloadUsing` added, … */
@@ -42,7 +43,9 @@ declare module '../driver' {
   }
 }
 
-const webAddress = value.address(/^https?:\/\//, 'https://sqs.eu-west-1.amazonaws.com');
+const withScheme = value.address(/^https?:\/\//, 'https://sqs.eu-west-1.amazonaws.com');
+
+const webAddress: Check = (given) => withScheme(given) ?? problemOfAddress(given as string);
 
 const credentials: Check = (given) => {
   if (typeof given === 'function') return undefined;

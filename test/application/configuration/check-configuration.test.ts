@@ -226,7 +226,7 @@ describe('a configuration', () => {
     const mistakes = inRedis({ url: 'https://ada:hunter2@host', password: 2345, host: 'redis://ada:hunter2@host' });
 
     expect(mistakes.join()).not.toMatch(/hunter2|2345/);
-    expect(mistakes).toHaveLength(3);
+    expect(mistakes).toHaveLength(4);
   });
 
   it.each([
@@ -237,6 +237,9 @@ describe('a configuration', () => {
     ['? in the password', 'redis://user:12?topsecret@h'],
     ['% in the password', 'redis://u:top%secret@h'],
     ['no host', 'redis://:topsecret'],
+    ['a user and no host', 'redis://user:topsecret'],
+    ['IPv6 without brackets', 'redis://u:topsecret@fe80::1'],
+    ['a space', 'redis://u:topsecret@h h'],
   ])('is refused without the password of a malformed address, and with a hint to encode it: %s', (_what, url) => {
     const [mistake, ...others] = [...inRedis({ url }), ...inRedis({ cluster: [url] })];
 
@@ -297,6 +300,37 @@ describe('a configuration', () => {
     [{ options: { db: 'x' } }, 'options: db: expected a whole number from 0'],
   ])('is refused with an invalid database instead of using database 0: %j', (config, mistake) => {
     expect(inRedis(config)).toEqual([expect.stringContaining(`connections.main.${mistake}`)]);
+  });
+
+  it.each([
+    ['redis', { url: 'redis://u:topsecret@a:6379,b:6379/0' }, "url: 'redis://***@a:6379,b:6379/0' names several hosts"],
+    ['redis', { url: 'redis://h:0' }, "url: '0' in 'redis://h:0' is no port; give a number from 1 to 65535"],
+    ['redis', { url: 'redis://h?port=70000' }, "url: '70000' in 'redis://h' is no port"],
+    ['redis', { cluster: ['redis://a', 'b:1,c:2'] }, "cluster: 'redis://b:***' names several hosts"],
+    ['redis', { cluster: [''] }, "cluster: expected a string, got ''"],
+    ['redis', { cluster: ['a:topsecret'] }, "cluster: 'redis://a:***' cannot be read as an address"],
+    ['redis', { cluster: [{ host: 'a', port: 70_000 }] }, 'cluster: port: expected a number from 1 to 65535'],
+    ['redis', { cluster: [{}] }, 'cluster: host: expected a string, got undefined'],
+    ['redis', { name: 'm', sentinels: ['a:26379'] }, 'sentinels: expected { host, port } for each'],
+    ['redis', { name: 'm', sentinels: [{ host: 'a:26379' }] }, 'sentinels: host: expected one host alone'],
+    ['redis', { host: 'a,b' }, 'host: expected one host alone'],
+    ['redis', { host: '[::1]' }, 'host: expected one host alone'],
+    ['beanstalkd', { url: 'beanstalk://a,b' }, "url: 'beanstalk://a,b' names several hosts"],
+    ['beanstalkd', { url: 'beanstalk://h:70000' }, "url: '70000' in 'beanstalk://h:70000' is no port"],
+    ['sqs', { endpoint: 'http://u:topsecret@h:0' }, "endpoint: '0' in 'http://***@h:0' is no port"],
+    ['sqs', { prefix: 'https://' }, "prefix: 'https://' cannot be read as an address"],
+    ['database', { url: 'postgres://u:topsecret@a,b/db' }, "url: 'postgres://***@a,b/db' names several hosts"],
+    ['database', { url: 'mysql://u:topsecret@h:70000/db' }, "url: '70000' in 'mysql://***@h:70000/db' is no port"],
+  ])('of %s is refused with a place where nobody can be: %j', (driver, config, mistake) => {
+    const mistakes = mistakesIn({ connections: { main: { driver, ...config } } });
+    expect(mistakes).toEqual([expect.stringContaining(`connections.main.${mistake}`)]);
+    expect(mistakes[0]).not.toMatch(/topsecret/);
+  });
+
+  it('may name hosts in every way that clients know', () => {
+    const nodes = ['a', 'a:7000', 'redis://[::1]:7000', { host: '::1', port: 7000 }, { host: 'redis_1' }];
+    const configs = [{ cluster: nodes }, { sentinels: [{ host: 'a' }], name: 'm' }, { host: '::1' }, { host: 'a.b-c' }];
+    expect(configs.flatMap(inRedis)).toEqual([]);
   });
 
   it('is refused with the address of another store, shown without its password', () => {

@@ -40,6 +40,11 @@ describe('the address of a database server', () => {
     ['postgres://app:pw@db/app?requiressl=1', /'requiressl'/],
     ['mysql://app:pw@db/app?SSL={}', /'SSL'/],
     ['mysql://app:pw@db/app?requireTLS=1', /'requireTLS'/],
+    ['postgres://app:pw@/run/postgresql/app', /'run\/postgresql\/app' .* is no database.*a socket behind \?host=$/],
+    ['mysql://app:pw@db/app/', /'app\/' in .* is no database/],
+    ['mysql://app:pw@%2Frun%2Fmysqld.sock/app', /a socket behind \?socketPath=$/],
+    ['mysql://app:pw@db/app?host=/run/mysqld.sock', /'host'.*write \?socketPath=\/run\/mysqld\.sock$/],
+    ['postgres:///app?socket=/run/postgresql', /'socket'.*write \?host=\/run\/postgresql$/],
   ])('is refused if the client would ignore what it says: %s', (url, problem) => {
     expect(check(url)).toMatch(problem);
   });

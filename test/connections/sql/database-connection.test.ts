@@ -53,8 +53,8 @@ describe('the url of a database connection', () => {
     },
   );
 
-  it.each(['sqlite:', 'sqlite://host', 'onqueue.sqlite', 'sqlite::memory:'])(
-    'is refused if it names no file: %s',
+  it.each(['sqlite:', 'sqlite://host', 'onqueue.sqlite', 'sqlite::memory:', 'sqlite:file:a.db', 'sqlite:a.db?mode=ro'])(
+    'is refused if it names no file, or a query would become part of its name: %s',
     (url) => {
       expect(() => database.connect({ url })).toThrow(expect.objectContaining({ code: 'E_DATABASE_URL' }));
     },

@@ -25,8 +25,7 @@ const UNFIT = /^(?:2[1237]|3[89]|44|54|P0)\w{3}$/;
 const GONE = /^(08\w{3}|25P03|57P01|57P02)$/;
 
 /** What pg says of a pool that its owner has ended: trying again helps nobody. */
-const isEnded = (error: unknown): boolean =>
-  wordsOf(error)?.startsWith('Cannot use a pool after calling end') === true;
+const isEnded = (error: unknown): boolean => wordsOf(error)?.startsWith('Cannot use a pool after calling end') === true;
 
 const LOCKED = 'Somebody has it locked: was a transaction left open, in a shell or by a backup?';
 
