@@ -81,7 +81,18 @@ async function measure(rounds) {
       const kind = lanes === 0 ? 'completed' : 'completed+lane';
       const args = lanes === 0 ? held : held.flatMap((text) => [text, /"ties":"l\d+\/([^"]+)"/.exec(text)[1]]);
       const outcomes = held.length === 0 ? [] : [kind, 1, held.length, ...args];
-      const [, got] = await redis.evalsha(exchange.sha, keys.length, ...keys, 0, call, 'b', 60, size, 1, ...outcomes);
+      const [, , , ...got] = await redis.evalsha(
+        exchange.sha,
+        keys.length,
+        ...keys,
+        0,
+        call,
+        'b',
+        60,
+        size,
+        1,
+        ...outcomes,
+      );
       done += held.length;
       held = got.length === 0 ? [] : got[0].slice(1);
       if (held.length === 0) break;

@@ -88,9 +88,9 @@ async function measured(concurrency) {
       ...[exchange.sha, keys.length, ...keys],
       ...[0, sequence, 'bench', 30, concurrency, 1, ...outcomes],
     ]);
-    const [given] = reply.filter((part) => Array.isArray(part) && Array.isArray(part[0]));
+    const given = reply[3];
     if (given === undefined) break;
-    held = given[0].slice(1);
+    held = given.slice(1);
   }
   const stats = await redis.info('commandstats');
   return Number(/cmdstat_evalsha:.*?usec_per_call=([\d.]+)/.exec(stats)[1]);

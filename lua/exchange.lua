@@ -45,9 +45,9 @@
 --   A token is the reservation's exact text: the fence. The next text is its first `keep` bytes and `tail`; nothing is
 --   encoded.
 --
---   returns  {'exchanged', jobs, next_in, now, news} | {'stale'}  ('stale' writes nothing)
---            jobs: for each queue that gave some, {queue, text, ...}; next_in: seconds until another look is
---            worthwhile, '0' now, 'never'; now: the time (µs); news: words, each with its value, if there is any:
+--   returns  {'exchanged', next_in, now, jobs, ..., news} | {'stale'}  ('stale' writes nothing)
+--            next_in: until another look is worthwhile (µs), 0 now, -1 never; now: the time (µs); jobs: for each queue
+--            that gave some, {queue, text, ...}; news, if there is any: words, each with its value:
 --            lost, places (from 1) of outcomes whose reservation is gone: nothing was written for them;
 --            aside, {queue, id, reason, ...} of texts that are no JSON object and went to failed; restart, token;
 --            paused, places of queues; cancelled, places of jobs, each with its reason; unrecorded, 1 (there is no
@@ -83,7 +83,8 @@ if known then
     jobs[#jobs + 1] = { place, unpack(found.err and {} or found) }
   end
   need('tell_cancelled')(news, cancelled, reasons, cancelled_batches, jobs)
-  return { 'exchanged', jobs, next_in, clock(), news }
+  if #news > 0 then jobs[#jobs + 1] = news end
+  return { 'exchanged', next_in, clock(), unpack(jobs) }
 end
 
 local moment = clock()
@@ -166,11 +167,12 @@ if turn.unsettled or turn.skipped then
   local refusal = need('refusal_of_all')(turn, outcomes, sources)
   if refusal then return redis.error_reply(refusal) end
 end
-local news = turn.news
+local news, jobs = turn.news, turn.jobs
 if turn.lost or turn.unsettled or turn.skipped or turn.aside then need('tell_of')(turn) end
 if turn.has_refreshed then refreshed_at = moment end
 record(client, sequence, { turn.lease_ends, next_in, news }, refreshed_at, turn.is_early)
 if any_cancelled or turn.any_batch_cancelled then
-  need('tell_cancelled')(news, cancelled, reasons, cancelled_batches, turn.jobs)
+  need('tell_cancelled')(news, cancelled, reasons, cancelled_batches, jobs)
 end
-return { 'exchanged', turn.jobs, next_in, moment, news }
+if #news > 0 then jobs[#jobs + 1] = news end
+return { 'exchanged', next_in, moment, unpack(jobs) }

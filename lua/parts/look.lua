@@ -38,11 +38,11 @@ local function look(turn, queue)
   if not ending and call('EXISTS', turn.held) == 1 and need('revive')(turn, queue, due) then queue.due = 0 end
 end
 
--- In how many seconds another look is worthwhile; '0' means now, or 'never'.
+-- In how many microseconds another look is worthwhile; 0: now, -1: never.
 local function next_look(turn, queues, sources)
   if turn.limit > 0 then
     for place = 1, sources do
-      if queues[place].any then return '0' end
+      if queues[place].any then return 0 end
     end
   end
   local first = math.huge
@@ -51,10 +51,10 @@ local function next_look(turn, queues, sources)
     if queue.resumes then first = math.min(first, queue.resumes / 1000000) end
     if not queue.paused and not queue.skipped then
       try(look, turn, queues, place)
-      if queue.due == 0 then return '0' end
+      if queue.due == 0 then return 0 end
       first = math.min(first, queue.due or math.huge)
     end
   end
   if turn.skipped then first = math.min(first, turn.moment / 1000000 + SKIPPED) end
-  return first == math.huge and 'never' or format('%.6f', math.max(first - turn.moment / 1000000, 0))
+  return first == math.huge and -1 or math.max(math.floor(first * 1000000 + 0.5) - turn.moment, 0)
 end

@@ -16,7 +16,7 @@ describe('exchange.lua, reserving', () => {
     await world.push([probe('a'), probe('b'), probe('c')]);
     const { jobs, nextIn } = await world.exchange({ limit: 2 });
     expect(jobs).toEqual([[1, probe('a', 1), probe('b', 1)]]);
-    expect(nextIn).toBe('0');
+    expect(nextIn).toBe(0);
     expect(await world.state()).toEqual({
       q: [probe('c')],
       'q:notify': ['1'],
@@ -57,7 +57,7 @@ describe('exchange.lua, reserving', () => {
   });
 
   it('finds nothing in an empty queue and leaves nothing there', async () => {
-    expect(await world.exchange({ limit: 5 })).toMatchObject({ jobs: [], aside: [], nextIn: 'never' });
+    expect(await world.exchange({ limit: 5 })).toMatchObject({ jobs: [], aside: [], nextIn: Infinity });
     expect(await world.state()).toEqual({});
   });
 

@@ -32,7 +32,7 @@ describe('exchange.lua, if a key of a queue has another type', () => {
       ]);
       expect(news.slice(-2)).toEqual(['skipped', [2, expect.stringContaining('WRONGTYPE')]]);
       // The next look is in a second, not at once.
-      expect(Number(nextIn)).toBe(1);
+      expect(nextIn).toBe(1);
     },
   );
 
@@ -80,7 +80,7 @@ describe('exchange.lua, if a key of a queue has another type', () => {
 
       expect([jobs, aside]).toEqual([[[1, probe('a', 1)]], []]);
       expect(await world.client.lrange(world.queue().ready, '0', '-1')).toEqual(['no JSON', probe('b')]);
-      expect(Number(nextIn)).toBe(1);
+      expect(nextIn).toBe(1);
     },
   );
 
@@ -127,7 +127,7 @@ describe('exchange.lua, if the orders have another type', () => {
     const { lost, jobs, news, nextIn } = await world.exchange({ outcomes: ['completed', 1, 1, token!], limit: 5 });
 
     expect([lost, jobs, news]).toEqual([[], [], ['skipped', [0, expect.stringContaining('WRONGTYPE')]]]);
-    expect(Number(nextIn)).toBe(1);
+    expect(nextIn).toBe(1);
     expect((await world.state())['q']).toEqual([probe('b')]);
     expect(await world.client.exists(world.queue().reserved)).toBe(0);
   });

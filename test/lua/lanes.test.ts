@@ -180,7 +180,7 @@ describe('exchange.lua, with lanes', () => {
     await push(laned('a'), laned('b'), laned('c', { lane: 'b' }), laned('d', { lane: 'b' }));
     await world.client.del(world.queue().ready);
     const { nextIn } = await world.exchange({ limit: 1 });
-    expect(nextIn).toBe('0');
+    expect(nextIn).toBe(0);
     expect(await state()).toEqual({
       q: [laned('b'), laned('d', { lane: 'b' })],
       lanes: { a: '1 l1', b: '1 l1' },

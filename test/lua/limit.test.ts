@@ -72,7 +72,7 @@ describe('limit.lua', () => {
         [1, probe('p0', 1)],
         [2, probe('x', 1)],
       ]);
-      expect(Math.round(Number(first.nextIn) / 100)).toBe(5);
+      expect(Math.round(first.nextIn / 100)).toBe(5);
     });
 
     it('leaves no hint on a full queue, and one if it makes room and takes nothing itself', async () => {

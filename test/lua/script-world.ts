@@ -212,9 +212,22 @@ export class ScriptWorld {
       keys.push(ready, delayed, reserved, notify, failed, failedJobs);
     }
     const args = [sequence, client, lease, limit, sources, ...outcomes];
-    const [word, jobs, nextIn, , words] = await this.run('exchange', keys, args);
-    const { lost, aside, news } = apart((words ?? []) as readonly unknown[]);
-    return { word, lost, jobs, aside, nextIn, news } as Exchange;
+    const [word, next, , ...parts] = (await this.run('exchange', keys, args)) as [
+      string,
+      number,
+      number,
+      ...unknown[][],
+    ];
+    const hasNews = parts.length > 0 && typeof parts.at(-1)![0] !== 'number';
+    const { lost, aside, news } = apart(hasNews ? parts.pop()! : []);
+    return {
+      word,
+      lost,
+      jobs: parts,
+      aside,
+      nextIn: next < 0 ? Infinity : next / 1_000_000,
+      news,
+    } as unknown as Exchange;
   }
 
   /** Reserves up to `limit` jobs of the queue `q` and returns their payloads. */
@@ -288,7 +301,8 @@ export interface Exchange {
   readonly lost: readonly number[];
   readonly jobs: readonly (readonly [place: number, ...texts: string[]])[];
   readonly aside: readonly (number | string)[];
-  readonly nextIn: string;
+  /** In seconds. */
+  readonly nextIn: number;
   /** Words, each followed by its value. */
   readonly news: readonly unknown[];
 }

@@ -116,8 +116,8 @@ interface Exchange extends Waiting {
   resolve(settled: Settled): void;
 }
 
-/** For each queue that gave jobs: its place, from 1, and their texts. */
-type Jobs = readonly (readonly [place: number, ...texts: Buffer[]])[];
+/** The place, from 1, of a queue that gave jobs, and their texts. */
+type Jobs = readonly [place: number, ...texts: Buffer[]];
 
 /** What the script says besides the jobs, as words with values. */
 interface News {
@@ -138,7 +138,8 @@ interface News {
 
 const NO_NEWS: News = {};
 
-type Answer = readonly [word: Buffer, jobs: Jobs, nextIn: Buffer, now: number, words: readonly unknown[]];
+/** Words with values come last, if there are any. */
+type Answer = readonly [word: Buffer, nextIn: number, now: number, ...parts: (Jobs | readonly unknown[])[]];
 
 /**
  * Jobs that end while a call is under way are settled by the next call, which also reserves.
@@ -231,8 +232,8 @@ export class ExchangeLane extends Lane<Exchange> {
     } catch (error) {
       return this.#leftOut(error, exchanges, settlements);
     }
-    const [, jobs, nextIn, now, words] = answer;
-    const news = words.length === 0 ? NO_NEWS : newsOf(words);
+    const [, nextIn, now, ...parts] = answer;
+    const news = isNews(parts.at(-1)) ? newsOf(parts.pop()!) : NO_NEWS;
     if (this.forgot(keys[0]!, sentAt, news.unrecorded !== undefined)) {
       this.#forgotten = true;
       names.forget();
@@ -241,7 +242,7 @@ export class ExchangeLane extends Lane<Exchange> {
     if (news.skipped !== undefined) this.#tellOfSkipped(news.skipped, queues, keys);
     const results = Array<SettleResult | undefined>(settlements.length).fill('settled');
     for (const place of news.lost ?? []) results[order[place - 1]!] = 'lost';
-    let reply = replyOf(jobs, nextIn, now, news, queues, this.#forgotten);
+    let reply = replyOf(parts as readonly Jobs[], nextIn, now, news, queues, this.#forgotten);
     if (many !== undefined) reply = many.completed(reply, asked, wanted!, sentAt.monotonic);
     for (const { queue } of reply.setAside) names.note(queue);
     // A settle cannot pass the news on; the next reserve does.
@@ -343,6 +344,11 @@ class ManyQueues {
 /** Keys of a call before those of its queues, of which each has six. */
 const OWN_KEYS = 9;
 
+/** A word begins the news, and a number the jobs of a queue. */
+function isNews(part: readonly unknown[] | undefined): boolean {
+  return part !== undefined && typeof part[0] !== 'number';
+}
+
 function newsOf(words: readonly unknown[]): News {
   const news: Record<string, unknown> = {};
   for (let at = 0; at < words.length; at += 2) news[String(words[at])] = words[at + 1];
@@ -350,8 +356,8 @@ function newsOf(words: readonly unknown[]): News {
 }
 
 function replyOf(
-  jobs: Jobs,
-  nextIn: Buffer,
+  jobs: readonly Jobs[],
+  nextIn: number,
   now: number,
   { aside = [], cancelled = [], restart, paused }: News,
   queues: readonly string[],
@@ -376,11 +382,10 @@ function replyOf(
     const queue = queues[Number(aside[at]) - 1]!;
     setAside.push({ queue, id: String(aside[at + 1]), reason: String(aside[at + 2]) });
   }
-  const next = nextIn.toString();
   return {
     reservations,
     setAside,
-    nextIn: next === 'never' ? Infinity : Number(next),
+    nextIn: nextIn < 0 ? Infinity : nextIn / 1_000_000,
     now: now / 1000,
     ...(restart !== undefined && { restart: String(restart) }),
     ...(paused !== undefined && { paused: paused.map((place) => queues[place - 1]!) }),
