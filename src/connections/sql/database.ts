@@ -65,19 +65,12 @@ export interface Waiters {
   close?(): void;
 }
 
-export interface DatabaseParts {
+export type DatabaseParts = Pick<Database, 'name' | 'address' | 'dialect' | 'engine' | 'tables' | 'waiters'>;
+
+export class Database {
   /** That of the connection in the configuration. */
   readonly name: string;
   /** For display: without a password. */
-  readonly address: string;
-  readonly dialect: Dialect;
-  readonly engine: Engine;
-  readonly tables: Tables;
-  readonly waiters: Waiters;
-}
-
-export class Database implements DatabaseParts {
-  readonly name: string;
   readonly address: string;
   readonly dialect: Dialect;
   readonly engine: Engine;

@@ -106,6 +106,8 @@ export interface Dialect {
   readonly recordsCalls: boolean;
 
   readonly trouble: (error: unknown) => Trouble;
+  /** What the user can do about an error of a server, as a sentence. */
+  readonly remedy?: (error: unknown) => string | undefined;
   /** A session on a transaction that the user has begun; undefined if we do not know such transactions. */
   readonly sessionOf: (transaction: unknown) => SqlSession | undefined;
 }

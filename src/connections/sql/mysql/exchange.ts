@@ -47,7 +47,7 @@ import {
 import { packet } from './pool';
 import { retakeKeys } from './keys';
 
-export function* exchange(names: MysqlNames, { endings, request, mark }: Exchange, now: Sql): Work<Exchanged> {
+export function* exchange(names: MysqlNames, { endings, request, mark }: Exchange): Work<Exchanged> {
   const isRetry = mark.unheard.length > 0;
   const taken = request === undefined ? raw('FALSE') : sql`@onqueue_left < ${mostJobs(request)}`;
   const answer = {
@@ -57,7 +57,7 @@ export function* exchange(names: MysqlNames, { endings, request, mark }: Exchang
     condition: endings.length > 0 || isRetry ? raw('TRUE') : taken,
   };
   const writes = [
-    sql`SET @onqueue_now = ${now}, @onqueue_before = NULL`,
+    sql`SET @onqueue_now = ${names.now()}, @onqueue_before = NULL`,
     ...(isRetry ? [...lockCalls(names, mark), giveBack(names, mark)] : []),
     ...settle(names, endings),
     ...(request === undefined ? [] : take(names, request, mark)),

@@ -30,7 +30,6 @@ import {
   remember,
   DELAYED,
   heldBy,
-  now,
   keyOf,
   type MysqlNames,
 } from './rows';
@@ -46,13 +45,10 @@ const TWIN_WAIT = 2;
 export class MysqlJobs implements JobStatements {
   readonly #names: MysqlNames;
   readonly #batches: BatchRows;
-  /** Seconds to add to the server's clock: 0 outside tests. */
-  readonly #offset: () => Seconds;
 
-  constructor(names: MysqlNames, batches: BatchRows, offset: () => Seconds) {
+  constructor(names: MysqlNames, batches: BatchRows) {
     this.#names = names;
     this.#batches = batches;
-    this.#offset = offset;
   }
 
   push(jobs: readonly QueuedJob[], mark: CallMark | undefined, begins?: NewBatch): Work<PushAnswer> {
@@ -61,7 +57,7 @@ export class MysqlJobs implements JobStatements {
     if (batch !== undefined) return this.#pushOfBatch(batch, begins, claims, mark);
     if (mark === undefined) return this.#pushWithin(claims);
     // The packet itself finds out which keys are held, so a process that stops halfway keeps no key locked.
-    const writes = [sql`SET @onqueue_now = ${this.#now}`, ...this.#writes(claims, mark)];
+    const writes = [sql`SET @onqueue_now = ${this.#names.now()}`, ...this.#writes(claims, mark)];
     return this.#send(claims, mark, writes);
   }
 
@@ -108,11 +104,11 @@ export class MysqlJobs implements JobStatements {
   *#pushWithin(claims: Claims): Work<number | Holders | undefined> {
     const twin = yield* firstTwin(claims.jobs, (job) => this.#twinOf(job));
     if (twin !== undefined) return twin;
-    const held = yield* takeEach(this.#names, claims, this.#now);
+    const held = yield* takeEach(this.#names, claims);
     const staying = claims.holders(held, []);
     const jobs = claims.jobs.filter(({ debounce }, place) => debounce === undefined && staying?.has(place) !== true);
     yield* runEach([
-      sql`SET @onqueue_now = ${this.#now}, @onqueue_held = ''`,
+      sql`SET @onqueue_now = ${this.#names.now()}, @onqueue_held = ''`,
       ...this.#adding(
         claims.jobs,
         (queue) => (jobs.some((job) => job.queue === queue) ? insertJobs(this.#names, queue, jobs) : []),
@@ -133,7 +129,7 @@ export class MysqlJobs implements JobStatements {
     mark: CallMark | undefined,
   ): Work<PushAnswer> {
     const looks = [
-      sql`SET @onqueue_now = ${this.#now}, @onqueue_end = NULL, @onqueue_held = ''`,
+      sql`SET @onqueue_now = ${this.#names.now()}, @onqueue_end = NULL, @onqueue_held = ''`,
       ...(begins === undefined ? findEnd(this.#names, batch) : this.#batches.beginning(begins)),
     ];
     if (mark === undefined) return yield* this.#pushOfBatchWithin(batch, claims, looks);
@@ -164,7 +160,7 @@ export class MysqlJobs implements JobStatements {
   }
 
   #record(mark: CallMark): Sql {
-    return recordCall(this.#names, mark, this.#now, {
+    return recordCall(this.#names, mark, this.#names.now(), {
       settled: raw('NULL'),
       lease: raw('NULL'),
       condition: raw('TRUE'),
@@ -187,14 +183,14 @@ export class MysqlJobs implements JobStatements {
   }
 
   exchange(asked: Exchange): Work<Exchanged> {
-    return exchange(this.#names, asked, this.#now);
+    return exchange(this.#names, asked);
   }
 
   *renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]> {
     const { jobs } = this.#names;
     const held = heldBy(tokens);
     const [, answer] = yield [
-      sql`UPDATE ${jobs} FORCE INDEX (PRIMARY) SET lease_until = ${this.#now} + ${lease} WHERE ${held}`,
+      sql`UPDATE ${jobs} FORCE INDEX (PRIMARY) SET lease_until = ${this.#names.now()} + ${lease} WHERE ${held}`,
       sql`SELECT id, ${raw(FENCE)}, cancelled FROM ${jobs} WHERE ${held}`,
     ];
     return renewResults(tokens, answer!.rows);
@@ -205,12 +201,8 @@ export class MysqlJobs implements JobStatements {
   }
 
   *takeBack(given: readonly TiedReservation[]): Work<void> {
-    const writes = [sql`SET @onqueue_now = ${this.#now}`, ...takeBackKeys(this.#names, given)];
+    const writes = [sql`SET @onqueue_now = ${this.#names.now()}`, ...takeBackKeys(this.#names, given)];
     yield* packet(writes, [raw('SELECT 1')]);
-  }
-
-  get #now(): Sql {
-    return now(this.#offset());
   }
 
   /** Writes only if this was not done before and every job that must be unique is. */

@@ -140,21 +140,21 @@ export function takeBackKeys(names: MysqlNames, given: readonly TiedReservation[
  * Step by step, within a transaction under way; returns the holders of the keys that are held. The looks run outside of
  * it, as a user's transaction may see the data from when it began.
  */
-export function* takeEach(names: MysqlNames, { all }: Claims, now: Sql): Work<ReadonlyMap<string, string>> {
+export function* takeEach(names: MysqlNames, { all }: Claims): Work<ReadonlyMap<string, string>> {
   const held = new Map<string, string>();
   if (all.length === 0) return held;
-  for (const [key, { holder, holds }] of yield* rowsNow(names, all, now)) if (holds) held.set(key, holder);
+  for (const [key, { holder, holds }] of yield* rowsNow(names, all)) if (holds) held.set(key, holder);
   const wanted = all.filter(({ key }) => !held.has(key));
   if (wanted.length === 0) return held;
-  const locked = yield* lockEach(names, wanted, now);
-  const seen = yield* rowsNow(names, wanted, now);
+  const locked = yield* lockEach(names, wanted);
+  const seen = yield* rowsNow(names, wanted);
   for (const [key, holder] of locked) {
     const row = seen.get(key);
     // A holder that others cannot see was added by this very transaction.
     if (row?.holder !== holder || row.holds) held.set(key, holder);
   }
   const free = wanted.filter(({ key }) => !held.has(key));
-  if (free.length > 0) yield* run(write(names, free, now));
+  if (free.length > 0) yield* run(write(names, free, names.now()));
   return held;
 }
 
@@ -212,19 +212,19 @@ function write(names: MysqlNames, claims: readonly Claim[], now: Sql, condition 
 }
 
 /** The holders named in the rows, without those whose time is over. The rows stay locked. */
-function* lockEach(names: MysqlNames, claims: readonly Claim[], now: Sql): Work<ReadonlyMap<string, string>> {
+function* lockEach(names: MysqlNames, claims: readonly Claim[]): Work<ReadonlyMap<string, string>> {
   yield* run(lock(names, claims));
   const rows = yield* rowsOf(
-    sql`SELECT kept.unique_key, kept.holder, kept.ends_at <= ${now} AS is_over FROM ${kept(names)}
+    sql`SELECT kept.unique_key, kept.holder, kept.ends_at <= ${names.now()} AS is_over FROM ${kept(names)}
       WHERE kept.unique_key IN (${keysOf(claims)}) AND kept.holder IS NOT NULL FOR UPDATE`,
   );
   const named = rows.filter(([, , isOver]) => Number(isOver) === 0);
   return new Map(named.map(([key, holder]) => [String(key), String(holder)]));
 }
 
-function* rowsNow(names: MysqlNames, claims: readonly Claim[], now: Sql): Work<ReadonlyMap<string, Row>> {
+function* rowsNow(names: MysqlNames, claims: readonly Claim[]): Work<ReadonlyMap<string, Row>> {
   const look = sql`SELECT kept.unique_key, kept.holder, MAX(job.id) IS NOT NULL AS holds
-    FROM ${kept(names)} LEFT JOIN ${holding(names, now)}
+    FROM ${kept(names)} LEFT JOIN ${holding(names, names.now())}
     WHERE kept.unique_key IN (${keysOf(claims)}) GROUP BY kept.unique_key, kept.holder`;
   const rows = yield* rowsOf({ ...look, apart: true });
   return new Map(

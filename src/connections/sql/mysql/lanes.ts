@@ -106,7 +106,7 @@ function sweep(names: MysqlNames, { queue, lane }: LaneMove): Sql {
     ) AS gone STRAIGHT_JOIN ${lanes} AS kept ON kept.queue = gone.queue AND kept.lane = gone.lane`;
 }
 
-export const mysqlLanes = (names: MysqlNames, now: () => Sql): LaneStatements => ({
+export const mysqlLanes = (names: MysqlNames): LaneStatements => ({
   lock: (queue, lane) => run(lock(names, [{ queue, lane, running: 1 }], [])),
   *letIn(queue, lanes) {
     const known = yield* firstLimits(names, queue, lanes);
@@ -114,7 +114,7 @@ export const mysqlLanes = (names: MysqlNames, now: () => Sql): LaneStatements =>
     yield* run(lock(names, moves, []));
     let count = 0;
     for (const lane of lanes) {
-      yield* runEach([sql`SET @onqueue_now = ${now()}`, NONE_IS_NEW]);
+      yield* runEach([sql`SET @onqueue_now = ${names.now()}`, NONE_IS_NEW]);
       const statements = letIn(names, queue, lane);
       yield* runEach(statements.slice(0, -1));
       count += yield* written(statements.at(-1)!);
@@ -131,7 +131,7 @@ export const mysqlLanes = (names: MysqlNames, now: () => Sql): LaneStatements =>
   },
   *enter(queue) {
     const { jobs } = names;
-    const at = now();
+    const at = names.now();
     const isDue = sql`state = ${DELAYED} AND turn <= ${at} AND lane IS NOT NULL AND lane_order IS NULL`;
     const due = yield* rowsOf(
       sql`SELECT id, lane, lane_limit FROM ${jobs} FORCE INDEX (${names.turns}) WHERE queue = ${queue} AND ${isDue}

@@ -31,16 +31,27 @@ export interface MysqlNames extends Readonly<Record<keyof TableNames, Sql>> {
   /** The index of the jobs table on queue, lane and order. */
   readonly laned: Sql;
   readonly versions: Sql;
+  /**
+   * The time by the server's clock: seconds since 1970, to the microsecond. In UTC, as with summer time a local time can
+   * occur twice.
+   */
+  readonly now: () => Sql;
 }
 
-/** The names of a connection's tables and indexes, as written in statements. */
-export function mysqlNames(names: TableNames): MysqlNames {
+/**
+ * The names of a connection's tables and indexes, as written in statements.
+ *
+ * @param offset seconds to add to the server's clock: 0 outside tests
+ */
+export function mysqlNames(names: TableNames, offset: () => Seconds): MysqlNames {
   return {
     ...eachTable(names, identifier),
     turns: identifier(`${names.jobs}_turns`),
     ids: identifier(`${names.jobs}_ids`),
     laned: identifier(`${names.jobs}_laned`),
     versions: identifier(VERSIONS_TABLE),
+    now: () =>
+      sql`CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 0.000001 + ${offset()} AS DECIMAL(16, 6))`,
   };
 }
 
@@ -68,15 +79,6 @@ export const NEVER = 4_294_967_295;
 
 /** The largest place. Beyond it `turn` would overflow, so nothing is put there. */
 export const MOST_PLACE = 1e11;
-
-/**
- * The time by the server's clock: seconds since 1970, to the microsecond. In UTC, as with summer time a local time can occur
- * twice.
- *
- * @param offset seconds to add: 0 outside tests
- */
-export const now = (offset: Seconds): Sql =>
-  sql`CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 0.000001 + ${offset} AS DECIMAL(16, 6))`;
 
 /** How statements use the columns of the jobs table. */
 export function mysqlLine({ jobs, turns }: MysqlNames): Line {

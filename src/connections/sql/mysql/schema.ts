@@ -12,7 +12,7 @@ import { LARAVELS_LEASE, sinceRow, type TableNames } from '../address';
 import { inline } from './pool';
 import { isHeldUp } from './errors';
 import { raw, rowsOf, run, runEach, sql, valueOf, type Sql, type SqlRow, type Work } from '../statement';
-import { DELAYED, type MysqlNames, READY, RESERVED, mysqlNames, now } from './rows';
+import { DELAYED, type MysqlNames, READY, RESERVED, mysqlNames } from './rows';
 import type { Diagnosis } from '../../contract';
 
 const VERSION = 6;
@@ -32,7 +32,7 @@ const ONLINE = raw('ALGORITHM = INPLACE, LOCK = NONE');
 
 /** @param offset seconds to add to the server's clock: 0 outside tests */
 export function mysqlSchema(names: TableNames, offset: () => Seconds = () => 0): Schema {
-  const ids = mysqlNames(names);
+  const ids = mysqlNames(names, offset);
   const { jobs, turns, versions } = ids;
   // By the index, queue by queue, as millions may be waiting.
   const adoption = sql`UPDATE (SELECT DISTINCT queue AS name FROM ${jobs} FORCE INDEX (${turns})) AS known
@@ -85,12 +85,12 @@ export function mysqlSchema(names: TableNames, offset: () => Seconds = () => 0):
       },
       isHeldUp,
       *holder() {
-        const oldest = yield* oldestTransaction(now(offset()));
+        const oldest = yield* oldestTransaction(ids.now());
         return oldest && { ...oldest, table: `${names.jobs} or another table` };
       },
       pause: (seconds) => sql`DO SLEEP(${seconds})`,
     }),
-    findings: () => findings(now(offset())),
+    findings: () => findings(ids.now()),
     sql: () => {
       const texts = [PATIENCE, ...statements(), writeVersion, IMPATIENCE].map(
         (statement) => `${inline(statement).replaceAll(/_utf8mb4 X'([\da-f]*)'/g, plain)};`,

@@ -46,15 +46,13 @@ import { movesOf } from './lanes';
 const PUSHED = '?::text[], ?::text::boolean, ?::text, ?::bigint, ?::bigint[], ?::double precision, ?::text::json';
 
 export class PostgresJobs implements JobStatements {
-  readonly remember: (queue: string) => Sql;
   readonly #names: Identifiers;
   /** Seconds to add to the server's clock: 0 outside tests. */
   readonly #offset: () => Seconds;
 
-  constructor(names: Identifiers, offset: () => Seconds, remember: (queue: string) => Sql) {
+  constructor(names: Identifiers, offset: () => Seconds) {
     this.#names = names;
     this.#offset = offset;
-    this.remember = remember;
   }
 
   *push(jobs: readonly QueuedJob[], mark: CallMark | undefined, begins?: NewBatch): Work<PushAnswer> {
@@ -121,6 +119,10 @@ export class PostgresJobs implements JobStatements {
     return [textArray(queues), String(isUnique), client, number, numberArray(unheard), this.#offset(), lanes];
   }
 
+  remember(queue: string): Sql {
+    return sql`INSERT INTO ${raw(this.#names.queues)} (name) VALUES (${queue}) ON CONFLICT DO NOTHING`;
+  }
+
   *isWithin(): Work<boolean> {
     // The setting lasts as long as the transaction, which may be that of the statement alone.
     yield* run(raw(`SELECT set_config('onqueue.within', 'yes', true)`));
@@ -156,17 +158,10 @@ export class PostgresJobs implements JobStatements {
   }
 
   *giveUp(given: readonly TiedReservation[]): Work<void> {
-    const ids = numberArray(given.map(({ id }) => id));
-    const fences = numberArray(given.map(({ fence }) => fence));
     const jobs = raw(this.#names.jobs);
     yield* run(
       sql`UPDATE ${jobs} SET start_key = CASE WHEN unique_until IS NULL THEN unique_key END, unique_key = NULL
-       FROM (
-         SELECT id AS held_id FROM ${jobs} JOIN unnest(${ids}::bigint[], ${fences}::bigint[]) AS token (token_id, fence)
-           ON id = token_id AND ${raw(RESERVED)} AND ${raw(FENCE)} = fence
-         WHERE unique_key IS NOT NULL ORDER BY id FOR UPDATE OF ${jobs}
-       ) AS held
-       WHERE id = held_id`,
+       FROM (${this.#held(given, raw('WHERE unique_key IS NOT NULL'))}) AS held WHERE id = held_id`,
     );
   }
 
@@ -176,20 +171,20 @@ export class PostgresJobs implements JobStatements {
   }
 
   *renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]> {
-    const ids = numberArray(tokens.map(({ id }) => id));
-    const fences = numberArray(tokens.map(({ fence }) => fence));
-    const jobs = raw(this.#names.jobs);
-    // Locked in the order of their ids, as calls that end jobs do. In another order the two could deadlock.
     const rows = yield* rowsOf(
-      sql`UPDATE ${jobs} SET lease_until = ${now(this.#offset())} + ${lease}
-       FROM (
-         SELECT id AS held_id FROM ${jobs} JOIN unnest(${ids}::bigint[], ${fences}::bigint[]) AS token (token_id, fence)
-           ON id = token_id AND ${raw(RESERVED)} AND ${raw(FENCE)} = fence
-         ORDER BY id FOR UPDATE OF ${jobs}
-       ) AS held
-       WHERE id = held_id RETURNING id, ${raw(FENCE)}, cancelled`,
+      sql`UPDATE ${raw(this.#names.jobs)} SET lease_until = ${now(this.#offset())} + ${lease}
+       FROM (${this.#held(tokens)}) AS held WHERE id = held_id RETURNING id, ${raw(FENCE)}, cancelled`,
     );
     return renewResults(tokens, rows);
+  }
+
+  /** Locked in the order of their ids, as calls that end jobs do. In another order the two could deadlock. */
+  #held(tokens: readonly ReservationToken[], which = raw('')): Sql {
+    const jobs = raw(this.#names.jobs);
+    const ids = numberArray(tokens.map(({ id }) => id));
+    const fences = numberArray(tokens.map(({ fence }) => fence));
+    return sql`SELECT id AS held_id FROM ${jobs} JOIN unnest(${ids}::bigint[], ${fences}::bigint[]) AS token (token_id, fence)
+         ON id = token_id AND ${raw(RESERVED)} AND ${raw(FENCE)} = fence ${which} ORDER BY id FOR UPDATE OF ${jobs}`;
   }
 }
 

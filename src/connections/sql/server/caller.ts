@@ -12,7 +12,7 @@ import {
   type Purpose as KitPurpose,
   type Verdict,
 } from '../../kit/caller';
-import type { Trouble } from '../dialect';
+import type { Dialect, Trouble } from '../dialect';
 import { type Engine, type Purpose, Database, type DatabaseParts } from '../database';
 import { BrokenTransaction, perform, type SqlSession, type Work } from '../statement';
 import { ConnectionClosedError } from '../../errors';
@@ -24,11 +24,7 @@ import { SqlConnection } from '../connection';
 import { threadAccessOf } from '../address';
 import { ServerTables, type Schema } from './tables';
 
-export interface ErrorReader {
-  trouble(error: unknown): Trouble;
-  /** What the user can do about it, as a sentence. */
-  remedy(error: unknown): string | undefined;
-}
+export type ErrorReader = Pick<Dialect, 'trouble' | 'remedy'>;
 
 /** A connection taken from a pool. */
 export interface SqlClient extends SqlSession {
@@ -115,7 +111,7 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
     const trouble = this.#troubleOf(cause);
     if (trouble === 'unmigrated') return notMigrated({ connection, address, consequence }, { cause });
     const isSilent = cause instanceof Silence;
-    const remedy = isSilent ? undefined : this.#errors.remedy(cause);
+    const remedy = isSilent ? undefined : this.#errors.remedy?.(cause);
     if (trouble === 'unfit') {
       const facts = { connection, address, reply: wordsOf(cause) ?? 'without a reason', consequence, remedy };
       return databaseRefused(facts, { cause });
@@ -197,25 +193,17 @@ export const connectTimeout = ({ deadline }: Pick<OpenContext, 'deadline'>): Mil
   Math.min(2, deadline / 2) * 1000;
 
 interface ServerParts
-  extends Pick<DatabaseParts, 'address' | 'dialect' | 'waiters'>, Pick<CallerSettings, 'product' | 'errors' | 'pool'> {
+  extends Pick<DatabaseParts, 'address' | 'dialect' | 'waiters'>, Pick<CallerSettings, 'product' | 'pool'> {
   readonly config: DatabaseConfig;
   readonly context: OpenContext;
   readonly schema: Schema;
 }
 
 /** Makes the connection to a database server from the parts of its dialect and driver. */
-export function serverConnection({
-  config,
-  context,
-  schema,
-  product,
-  errors,
-  pool,
-  ...parts
-}: ServerParts): SqlConnection {
+export function serverConnection({ config, context, schema, product, pool, ...parts }: ServerParts): SqlConnection {
   const { name, clock, logger, deadline, origin } = context;
   const { address, dialect } = parts;
-  const caller = new ServerCaller({ name, address, clock, deadline, origin, product, errors, pool });
+  const caller = new ServerCaller({ name, address, clock, deadline, origin, product, errors: dialect, pool });
   const tables = new ServerTables(schema, caller, logger);
   const storeClock = new StoreClock(clock);
   const ask = async (): Promise<number> =>

@@ -47,6 +47,7 @@ import {
   failedColumns,
   read,
   sqliteLine,
+  statementsOf,
   storable,
   tailOf,
 } from './schema';
@@ -89,7 +90,7 @@ export class SqliteJobs implements JobStatements {
   readonly #lanes: SqliteLanes;
   readonly #batches: BatchRows;
   readonly #failing: Parameters<typeof addFailed>[0];
-  readonly #sql: Readonly<Record<Statement, string>>;
+  readonly #sql: ReturnType<typeof statementsOn>;
 
   constructor(tables: Dialect['tables'], batches: BatchRows, lanes: SqliteLanes, now: () => Seconds, own: OwnDatabase) {
     this.#batches = batches;
@@ -126,7 +127,7 @@ export class SqliteJobs implements JobStatements {
     const now = this.#now();
     const settled = new Set<RowId>();
     const completed = endings.filter(({ kind }) => kind === 'removed');
-    const removals = yield completed.map(({ id, fence }) => this.#to('remove', [id, fence]));
+    const removals = yield completed.map(({ id, fence }) => this.#sql.to('remove', [id, fence]));
     completed.forEach(({ id }, index) => removals[index]!.written > 0 && settled.add(id));
     for (const ending of endings) {
       if (ending.kind !== 'removed' && (yield* this.#end(ending, now))) settled.add(ending.id);
@@ -144,7 +145,8 @@ export class SqliteJobs implements JobStatements {
       : undefined;
     if (request === undefined) {
       const roomy: string[] = [];
-      for (const queue of leftQueues) if ((yield* rowsOf(this.#one('limit', [queue]))).length > 0) roomy.push(queue);
+      for (const queue of leftQueues)
+        if ((yield* rowsOf(this.#sql.one('limit', [queue]))).length > 0) roomy.push(queue);
       return { settled, taken: [], outlook: { nextIn: Infinity }, sentTo, roomy };
     }
     const [reclaimed, promoted, left] = [new Budget(), new Budget(), new Budget(request.limit)];
@@ -197,7 +199,7 @@ export class SqliteJobs implements JobStatements {
 
   *renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]> {
     const end = toMicroseconds(this.#now() + lease);
-    const results = yield tokens.map(({ id, fence }) => this.#one('renew', [id, fence, end]));
+    const results = yield tokens.map(({ id, fence }) => this.#sql.one('renew', [id, fence, end]));
     return renewResults(
       tokens,
       results.flatMap(({ rows }) => rows),
@@ -206,7 +208,7 @@ export class SqliteJobs implements JobStatements {
 
   #findTwin(job: QueuedJob, now: Seconds): Sql | undefined {
     const text = String(job.payload);
-    return delayOf(job, now) > 0 ? this.#one('findDelayed', [job.queue, text, text, text]) : undefined;
+    return delayOf(job, now) > 0 ? this.#sql.one('findDelayed', [job.queue, text, text, text]) : undefined;
   }
 
   /** Pushes what these endings cause: their followers, and what their batches send. Returns the queues of the latter. */
@@ -219,11 +221,11 @@ export class SqliteJobs implements JobStatements {
 
   *#add(jobs: readonly KeyedJob[], now: Seconds): Work<void> {
     for (const queue of new Set(jobs.map((job) => job.queue))) {
-      yield* run(this.#to('remember', [queue]));
+      yield* run(this.#sql.to('remember', [queue]));
       const ready = jobs.filter((job) => job.lane !== undefined && job.queue === queue && delayOf(job, now) <= 0);
       const running = lanesOf(ready.map(({ lane }) => ({ queue, lane: lane!.key, running: runningColumn(lane!) })));
       const lanes = ready.length === 0 ? undefined : yield* this.#lanes.come(queue, running.get(queue)!);
-      const [tail] = yield* rowsOf(this.#one('tail', [queue]));
+      const [tail] = yield* rowsOf(this.#sql.one('tail', [queue]));
       let end = Number(tail![0]);
       yield jobs.flatMap((job) => {
         if (job.queue !== queue) return [];
@@ -242,11 +244,11 @@ export class SqliteJobs implements JobStatements {
     const values = [queue, storable(payload), uuid, at, now, line];
     const counts = valuesOf(counters);
     if ((keys ?? lane) !== undefined)
-      return this.#to('insertTied', [...values, ...counts, ...(keys ?? NO_KEYS), ...laneColumns(job), order]);
+      return this.#sql.to('insertTied', [...values, ...counts, ...(keys ?? NO_KEYS), ...laneColumns(job), order]);
     // Each bound value costs time, and most counters are 0.
     return counts.every((count) => count === 0)
-      ? this.#to('insertNew', values)
-      : this.#to('insert', [...values, ...counts]);
+      ? this.#sql.to('insertNew', values)
+      : this.#sql.to('insert', [...values, ...counts]);
   }
 
   /** Returns false if the reservation is no longer valid. */
@@ -256,12 +258,14 @@ export class SqliteJobs implements JobStatements {
       const { queue, counters, front = false } = ending;
       const delay = front ? 0 : delayOf(ending, now);
       const values = [id, fence, ...valuesOf(counters), toMicroseconds(now + Math.max(delay, 0))];
-      const release = front ? this.#to('giveBack', values) : this.#to('release', [...values, delay > 0 ? null : queue]);
+      const release = front
+        ? this.#sql.to('giveBack', values)
+        : this.#sql.to('release', [...values, delay > 0 ? null : queue]);
       if ((yield* written(release)) === 0) return false;
       if (ending.retakes !== undefined) yield* this.#keys.retake([id], now);
       return true;
     }
-    if ((yield* written(this.#to('remove', [id, fence]))) === 0) return false;
+    if ((yield* written(this.#sql.to('remove', [id, fence]))) === 0) return false;
     yield* run(addFailed(this.#failing, ending.entry));
     return true;
   }
@@ -276,7 +280,7 @@ export class SqliteJobs implements JobStatements {
     ...lease: readonly Seconds[]
   ): Work<readonly SqlRow[]> {
     if (!budget.left) return [];
-    const rows = yield* rowsOf(this.#to(statement, [queue, now, ...budget.upTo(most), ...lease]));
+    const rows = yield* rowsOf(this.#sql.to(statement, [queue, now, ...budget.upTo(most), ...lease]));
     budget.spend(rows.map((row) => Number(row.at(-1))));
     return rows;
   }
@@ -288,16 +292,8 @@ export class SqliteJobs implements JobStatements {
   }
 
   *#outlookOf(queue: string): Work<QueueOutlook> {
-    const [row = []] = yield* rowsOf(this.#one('outlook', [queue]));
+    const [row = []] = yield* rowsOf(this.#sql.one('outlook', [queue]));
     return queueOutlook(queue, row, { heldAt: HELD_AT });
-  }
-
-  #one(statement: Statement, values: readonly SqlValue[]): Sql {
-    return { text: this.#sql[statement], values, one: true };
-  }
-
-  #to(statement: Statement, values: readonly SqlValue[]): Sql {
-    return { text: this.#sql[statement], values };
   }
 }
 
@@ -321,9 +317,6 @@ const COMPARISON = { larger: 'max', smaller: 'min', number: (column: string) => 
 /** The values of `UNIQUE_COLUMNS`. */
 const NO_KEYS = [null, null, null, null];
 
-type Statement = keyof ReturnType<typeof statementsOn>;
-
-/** Built once: prepared statements are found by their text. */
 function statementsOn(tables: Dialect['tables']) {
   const jobs = tables.jobs.text;
   const end = (which: 'min' | 'max', queue: string): string => endOfLine(jobs, which, queue);
@@ -333,7 +326,7 @@ function statementsOn(tables: Dialect['tables']) {
   const release = (to: string, leaving = ''): string =>
     `UPDATE ${jobs} SET ${UNHELD}, attempts = ?3, crashes = ?4, exceptions = ?5, timeouts = ?6, releases = ?7,
       available_at = ?8, place = ${to}${leaving} WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2`;
-  return {
+  return statementsOf({
     limit: `SELECT 1 FROM ${tables.orders.text} WHERE kind = 'running' AND value = ?`,
     remember: `INSERT INTO ${tables.queues.text} (name) VALUES (?) ON CONFLICT DO NOTHING`,
     insertNew: insert('', ''),
@@ -366,7 +359,7 @@ function statementsOn(tables: Dialect['tables']) {
     giveBack: release('place'),
     renew: `UPDATE ${jobs} SET lease_until = ?3 WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2
       RETURNING id, ${FENCE}, cancelled`,
-  };
+  });
 }
 
 /**

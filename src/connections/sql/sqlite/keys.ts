@@ -9,6 +9,7 @@ import type { Pushed } from '../../contract';
 import { DELAYED, FENCE, HELD_AT, type Dialect, type Holders, type QueuedJob } from '../dialect';
 import { toMicroseconds } from '../exchange';
 import { rowsOf, run, type Sql, type SqlValue, type Work } from '../statement';
+import { statementsOf } from './schema';
 
 /**
  * The columns of a job with a key. `start_key` and `start_for` say how to take it back. A debounced job that is due keeps
@@ -27,10 +28,8 @@ interface Waiting {
   readonly until: Seconds | null;
 }
 
-type Statement = keyof ReturnType<typeof statementsOn>;
-
 export class UniqueKeys {
-  readonly #sql: Readonly<Record<Statement, string>>;
+  readonly #sql: ReturnType<typeof statementsOn>;
 
   constructor({ jobs }: Dialect['tables']) {
     this.#sql = statementsOn(jobs.text);
@@ -74,39 +73,35 @@ export class UniqueKeys {
 
   /** Frees the key. Returns the waiting job that it removed. A job that is due or was ever handed out stays: undefined. */
   *#removeWaiting({ key }: DebounceTie, queue: string, now: Seconds): Work<Waiting | undefined> {
-    const [row] = yield* rowsOf(this.#to('removeWaiting', [key, queue, now]));
+    const [row] = yield* rowsOf(this.#sql.to('removeWaiting', [key, queue, now]));
     if (row !== undefined) return { uuid: String(row[0]), until: row[1] as Seconds | null };
-    yield* run(this.#to('free', [key]));
+    yield* run(this.#sql.to('free', [key]));
     return undefined;
   }
 
   /** The id of the job that holds the key. A job whose time is over holds it no longer. */
   *#holderOf(key: string, now: Seconds): Work<string | undefined> {
-    yield* run(this.#to('expire', [key, now]));
-    const [row] = yield* rowsOf(this.#to('find', [key]));
+    yield* run(this.#sql.to('expire', [key, now]));
+    const [row] = yield* rowsOf(this.#sql.to('find', [key]));
     return row && String(row[0]);
   }
 
   /** Jobs were handed to a worker: they hold keys of kind `start` no longer. */
   *start(ids: readonly SqlValue[]): Work<void> {
-    yield ids.map((id) => this.#to('start', [id]));
+    yield ids.map((id) => this.#sql.to('start', [id]));
   }
 
   /** A reserved job gives up its key, and can take back one without a limit. */
   giveUp(id: SqlValue, fence: SqlValue): Sql {
-    return this.#to('giveUp', [id, fence]);
+    return this.#sql.to('giveUp', [id, fence]);
   }
 
   /** Jobs were not started after all: each takes its key again if it is free. */
   *retake(ids: readonly SqlValue[], now: Seconds): Work<void> {
     for (const id of ids) {
-      yield* run(this.#to('expireOther', [id, now]));
-      yield* run(this.#to('retake', [id, now]));
+      yield* run(this.#sql.to('expireOther', [id, now]));
+      yield* run(this.#sql.to('retake', [id, now]));
     }
-  }
-
-  #to(statement: Statement, values: readonly SqlValue[]): Sql {
-    return { text: this.#sql[statement], values };
   }
 }
 
@@ -123,7 +118,7 @@ function endOf({ longest }: DebounceTie, now: Seconds): Seconds | null {
 function statementsOn(jobs: string) {
   const expire = (key: string): string =>
     `UPDATE ${jobs} SET unique_key = NULL WHERE unique_key = ${key} AND unique_until <= ?2`;
-  return {
+  return statementsOf({
     expire: expire('?1'),
     expireOther: expire(`(SELECT start_key FROM ${jobs} WHERE id = ?1)`),
     removeWaiting: `DELETE FROM ${jobs} WHERE unique_key = ?1 AND queue = ?2 AND ${DELAYED} AND ${FENCE} = 0 AND available_at > ?3 AND available_at < ${HELD_AT}
@@ -135,5 +130,5 @@ function statementsOn(jobs: string) {
       WHERE id = ? AND ${FENCE} = ? AND unique_key IS NOT NULL`,
     retake: `UPDATE ${jobs} SET unique_key = start_key, unique_until = ?2 + start_for
       WHERE id = ?1 AND start_key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${jobs} AS other WHERE other.unique_key = ${jobs}.start_key)`,
-  };
+  });
 }

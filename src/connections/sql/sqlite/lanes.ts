@@ -2,8 +2,8 @@
 import type { Seconds } from '../../../base/clock';
 import { MOST_JOBS } from '../../../base/collections';
 import { HELD_AT, lanesOf, MAY_BE_IN, type Dialect, type LaneMove, type LaneStatements } from '../dialect';
-import { rowsOf, run, written, type Row, type Sql, type SqlRow, type SqlValue, type Work } from '../statement';
-import { tailOf } from './schema';
+import { rowsOf, run, written, type Row, type SqlRow, type SqlValue, type Work } from '../statement';
+import { statementsOf, tailOf } from './schema';
 
 /** What one call knows of a lane while its jobs come. */
 export interface OpenLane {
@@ -24,10 +24,8 @@ interface DueJob {
   readonly running: number;
 }
 
-type Statement = keyof ReturnType<typeof statementsOn>;
-
 export class SqliteLanes implements LaneStatements {
-  readonly #sql: Readonly<Record<Statement, string>>;
+  readonly #sql: ReturnType<typeof statementsOn>;
   readonly #now: () => Seconds;
 
   constructor(tables: Dialect['tables'], now: () => Seconds) {
@@ -58,7 +56,7 @@ export class SqliteLanes implements LaneStatements {
   *come(queue: string, lanes: ReadonlyMap<string, number>): Work<OpenLanes> {
     const opened = new Map<string, OpenLane>();
     for (const [lane, running] of lanes) {
-      yield* run(this.#to('say', [queue, lane, running]));
+      yield* run(this.#sql.to('say', [queue, lane, running]));
       opened.set(lane, yield* this.#open(queue, lane, false));
     }
     return opened;
@@ -77,32 +75,24 @@ export class SqliteLanes implements LaneStatements {
     if (jobs.length === 0) return;
     const opened = yield* this.come(queue, lanesOf(jobs.map((job) => ({ queue, ...job }))).get(queue)!);
     const now = this.#now();
-    yield jobs.map(({ id, place, lane }) => this.#to('put', [id, ...this.next(opened.get(lane)!, now, place)]));
+    yield jobs.map(({ id, place, lane }) => this.#sql.to('put', [id, ...this.next(opened.get(lane)!, now, place)]));
   }
 
   /** @param forgets whether nothing comes, so that a lane without jobs need not be known any longer */
   *#open(queue: string, lane: string, forgets: boolean): Work<OpenLane & { readonly came: number }> {
-    let [row] = yield* rowsOf(this.#one('look', [queue, lane]));
+    let [row] = yield* rowsOf(this.#sql.one('look', [queue, lane]));
     if (row === undefined) {
       // Somebody has removed it. As the first of its jobs says.
-      yield* run(this.#to('know', [queue, lane]));
-      [row] = yield* rowsOf(this.#one('look', [queue, lane]));
+      yield* run(this.#sql.to('know', [queue, lane]));
+      [row] = yield* rowsOf(this.#sql.one('look', [queue, lane]));
     }
     const [most, inside, order] = row!.map(Number) as [number, number, number];
     const room = most - inside;
     const asked = order > 0 ? Math.min(room, MOST_JOBS) : 0;
-    const came = asked > 0 ? yield* written(this.#to('letIn', [queue, lane, this.#now(), asked])) : 0;
-    if (forgets && inside + came === 0) yield* run(this.#to('forget', [queue, lane]));
+    const came = asked > 0 ? yield* written(this.#sql.to('letIn', [queue, lane, this.#now(), asked])) : 0;
+    if (forgets && inside + came === 0) yield* run(this.#sql.to('forget', [queue, lane]));
     // Nobody overtakes those that are held.
     return { room: came > 0 && came === asked ? 0 : room - came, order, came };
-  }
-
-  #one(statement: Statement, values: readonly SqlValue[]): Sql {
-    return { text: this.#sql[statement], values, one: true };
-  }
-
-  #to(statement: Statement, values: readonly SqlValue[]): Sql {
-    return { text: this.#sql[statement], values };
   }
 }
 
@@ -122,7 +112,7 @@ function dueIn(rows: readonly SqlRow[]): readonly DueJob[] {
 function statementsOn(tables: Dialect['tables']) {
   const [jobs, lanes] = [tables.jobs.text, tables.lanes.text];
   const ofLane = `FROM ${jobs} WHERE queue = ?1 AND lane = ?2`;
-  return {
+  return statementsOf({
     say: `INSERT INTO ${lanes} (queue, lane, running) VALUES (?1, ?2, ?3)
       ON CONFLICT DO UPDATE SET running = excluded.running WHERE running <> excluded.running`,
     know: `INSERT INTO ${lanes} (queue, lane, running)
@@ -138,5 +128,5 @@ function statementsOn(tables: Dialect['tables']) {
     put: `UPDATE ${jobs} SET available_at = ?2, place = ?3, lane_order = ?4 WHERE id = ?1`,
     forget: `DELETE FROM ${lanes} WHERE queue = ?1 AND lane = ?2 AND own_limit IS NULL AND NOT paused
       AND NOT EXISTS (SELECT 1 ${ofLane} AND lane_order IS NOT NULL)`,
-  };
+  });
 }

@@ -19,7 +19,7 @@ import type { SqliteDatabase } from './engine';
 import { areTooNew, sinceRow, VERSIONS_TABLE, type TableNames } from '../address';
 import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../base/clock';
-import { raw, sql, type Sql } from '../statement';
+import { raw, sql, type Sql, type SqlValue } from '../statement';
 
 /** The length in bytes, read without the text. SQLite has known it since 3.43, so it may not be part of the file. */
 export const TEXT_LENGTH = 'octet_length(payload)';
@@ -290,6 +290,13 @@ export const endOfLine = (jobs: string, which: 'min' | 'max', queue: string): st
   `(SELECT ${which}(place) FROM ${jobs} WHERE queue = ${queue} AND ${READY} AND ${IN_LINE})`;
 
 export const tailOf = (jobs: string, queue: string): string => `ifnull(${endOfLine(jobs, 'max', queue)}, 0)`;
+
+/** Makes statements of texts that are built once: prepared statements are found by their text. */
+export const statementsOf = <Name extends string>(texts: Readonly<Record<Name, string>>) => ({
+  to: (name: Name, values: readonly SqlValue[]): Sql => ({ text: texts[name], values }),
+  /** For a statement that returns one row. */
+  one: (name: Name, values: readonly SqlValue[]): Sql => ({ text: texts[name], values, one: true }),
+});
 
 /** The place behind all jobs in line. */
 export const nextPlace = ({ jobs }: Dialect['tables'], queue: string): Sql => ({

@@ -1,4 +1,4 @@
-import { postgresDialect } from '../../../../src/connections/sql/postgres/dialect';
+import { postgresDialect } from '../../../../src/connections/sql/postgres/connection';
 import { perform, raw, rowsOf, run, type SqlSession } from '../../../../src/connections/sql/statement';
 import { query } from '../../../../src/connections/sql/postgres/client';
 import { tableNames } from '../../../../src/connections/sql/address';

@@ -13,7 +13,7 @@ import {
   peek,
 } from '../../../../src/connections/sql/jobs';
 import { BatchRows } from '../../../../src/connections/sql/batches';
-import { sqliteDialect } from '../../../../src/connections/sql/sqlite/dialect';
+import { sqliteDialect } from '../../../../src/connections/sql/sqlite/connection';
 import { performNow, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/address';
 import { Worker } from '../../../../src/worker/worker';
