@@ -72,6 +72,7 @@ export const keptSchedules: Soak<Size> = {
       );
       await stage.dismiss();
 
+      const failed = (await stage.driver.failed?.list({ limit: 10 })) ?? [];
       const started = occurrencesOf(stage.ledger.lines, 'started');
       const early = started.filter(({ at, by }) => by < at - TOLERANCE);
       const runs = started.map(({ schedule, at, fence }) => `${schedule} ${at} ${fence}`);
@@ -86,6 +87,7 @@ export const keptSchedules: Soak<Size> = {
           ...missing().map(
             ({ schedule, at }) => `no job of the occurrence of ${schedule} at ${new Date(at).toISOString()} was done`,
           ),
+          ...failed.map(({ name, id, exception }) => `${name} ${id} failed: ${exception.split('\n')[0]!}`),
           ...early.map(({ schedule, at, by }) => `${schedule} ran ${at - by} ms early`),
           ...atMost('the number of runs of the same occurrence and fence', runs.length - new Set(runs).size, 0),
           ...atMost('the seconds since the last one without overlaps', since, LONGEST_PAUSE),
