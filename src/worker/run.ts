@@ -9,7 +9,7 @@ import { toError } from '../base/exception-text';
 import { nearest } from '../base/text';
 import { Recent } from '../base/collections';
 import type { Middleware } from '../job/middleware';
-import type { RunOptions, WorkerDefaults } from '../job/options';
+import { NOTHING_CHOSEN, type RunOptions, type WorkerDefaults } from '../job/options';
 import { keptCheckpoints, resolveRun } from '../job/resolve-options';
 import { decodeEnvelope, decodeJob, decodeMiddleware, onlyInLaravel, type Envelope } from '../payload/envelope';
 import { releasesSinceRetry, glimpseOf } from '../payload/counters';
@@ -26,7 +26,6 @@ import { checkAdapters } from './entities';
 import {
   followed,
   cancelled,
-  crashExcused,
   failed,
   foreseenDelay,
   hasLastError,
@@ -40,10 +39,10 @@ import {
   unknownHere,
   unstarted,
 } from './outcome';
-import { logApart, logCrashExcused, logRecovered, logStart } from './job-log';
+import { logApart, logRecovered, logStart } from './job-log';
 import type { Outcome, RunningJob } from './running-job';
-import { isCrashExcused, keepSuspicion } from '../operations/listed-job';
 import type { RecordStore } from '../connections/record-store';
+import { excuseOf } from './suspect';
 import { UnknownJobs } from './unknown-jobs';
 
 export interface ExecutorSettings {
@@ -141,15 +140,15 @@ export class Executor {
 
   /** Whether the job's next crash would be its last. A job that has never crashed looks like any other. */
   isLastChance(job: RunningJob): boolean {
-    const { registry } = this.#application;
-    const { counters, cancelled: isCancelled = false } = job.reservation;
-    if (counters.crashes === 0 || isCancelled !== false || isPoisonForAll(counters, registry)) return false;
+    const { counters } = job.reservation;
+    if (counters.crashes === 0 || isCancelled(job) || counters.crashes >= this.#limitAtSight(job)) return false;
     // Judge by the strictest limit of all jobs first: a text that kills the parser must be alone before we parse it.
-    if (mayBePoisonNext(counters, registry)) return true;
+    if (mayBePoisonNext(counters, this.#application.registry)) return true;
     try {
       this.#read(job);
-      const { maxCrashes } = this.#optionsOf(job);
-      return maxCrashes > 0 && counters.crashes + 1 >= maxCrashes;
+      const options = this.#optionsOf(job);
+      const mayRun = refusalOf(job, counters, options, storeNow(job, this.#application)) === undefined;
+      return mayRun && options.maxCrashes > 0 && counters.crashes + 1 >= options.maxCrashes;
     } catch {
       // Its run will report the error.
       return false;
@@ -175,16 +174,9 @@ export class Executor {
     if (job.abortReason instanceof JobCancelledError) return cancelled(job);
     if (job.abortReason !== undefined) return unstarted(job, job.abortReason);
     const { counters } = job.reservation;
-    if (
-      counters.crashes > 0 &&
-      this.#settings.single !== true &&
-      isPoisonForAll(counters, this.#application.registry)
-    ) {
-      job.glimpse = glimpseOf(job.reservation.payload);
-      if (isCancelled(job)) return cancelled(job);
-      const { records } = this.#settings;
-      return records ? this.#poison(job, records) : failed(job, poisonJob(job.name, job.id, counters.crashes));
-    }
+    // At its limit it is read all the same, for those who hear that it has failed.
+    if (counters.crashes > 0 && this.#settings.single !== true && counters.crashes > this.#limitAtSight(job))
+      return isCancelled(job) ? cancelled(job) : this.#poison(job, poisonJob(job.name, job.id, counters.crashes));
     const envelope = this.#read(job);
     if (isCancelled(job)) return cancelled(job);
     const reason = onlyInLaravel(envelope, job.definition);
@@ -194,27 +186,31 @@ export class Executor {
     const options = (job.options = this.#optionsOf(job));
     const now = storeNow(job, this.#application);
     const refusal = refusalOf(job, counters, options, now);
-    if (refusal === undefined || !hasLastError(refusal, counters)) return refusal && failed(job, refusal);
+    if (refusal === undefined) return undefined;
+    if (poisonJob.is(refusal)) return this.#poison(job, refusal);
+    if (!hasLastError(refusal, counters)) return failed(job, refusal);
     return JobHistories.lastErrorOf(this.#application.driver(job.connectionName), job, counters).then((last) =>
       failed(job, refusalOf(job, counters, options, now, last)!),
     );
   }
 
-  // A worker may die before it starts a job on its last chance: that crash says nothing about the job.
-  async #poison(job: RunningJob, records: RecordStore): Promise<Outcome> {
-    const { id, fence, reservation } = job;
-    const { counters } = reservation;
-    try {
-      if (await isCrashExcused(records, id, counters, true)) {
-        // From here on it counts: it is excused only once.
-        await keepSuspicion(records, id, { crashes: counters.crashes, fence, times: 0, isStarted: false });
-        logCrashExcused(this.#application.logger, job);
-        return crashExcused(job);
-      }
-    } catch {
-      // Nobody can say whether it was started.
-    }
-    return failed(job, poisonJob(job.name, id, counters.crashes));
+  // A worker may have died before it started the job: that crash says nothing about it.
+  #poison(job: RunningJob, error: Error): Promise<Outcome> {
+    const excuse = excuseOf(job, this.#application, this.#settings.records);
+    return excuse.then((excused) => excused ?? failed(job, error));
+  }
+
+  /** How often a job may crash, as far as its text says without being parsed. */
+  #limitAtSight(job: RunningJob): number {
+    const { registry } = this.#application;
+    const { counters, payload } = job.reservation;
+    job.glimpse = glimpseOf(payload);
+    // Whichever class it has, that is too often.
+    if (isPoisonForAll(counters, registry)) return 0;
+    // Its class decides, unless its dispatch may have said more.
+    const definition = payload.includes('"maxCrashes"') ? undefined : registry.find(job.name);
+    if (definition === undefined) return Infinity;
+    return resolveRun({ payload: NOTHING_CHOSEN, definition, worker: this.#settings.defaults }).maxCrashes || Infinity;
   }
 
   #read(job: RunningJob): Envelope {

@@ -11,7 +11,9 @@
  */
 import type { Milliseconds, Seconds, Timer } from '../base/clock';
 import { Recent } from '../base/collections';
-import { isCrashExcused, keepSuspicion, suspicionOf } from '../operations/listed-job';
+import type { Application } from '../connections/application';
+import type { RecordStore } from '../connections/record-store';
+import { isCrashExcused, keepSuspicion, suspicionOf } from '../operations/suspicion';
 import { glimpseOf } from '../payload/counters';
 import { waitsToRunAlone } from './errors';
 import { logBeside, logCrashExcused, logWaitsAlone } from './job-log';
@@ -45,6 +47,8 @@ export class Suspect {
   #busyUntil: Milliseconds = -Infinity;
   /** How often each went back. Where no records are kept, this worker knows only of its own times. */
   readonly #times = new Recent<string, { readonly crashes: number; readonly times: number }>(MOST_KNOWN);
+  /** Finds out whether the last crash of the job counts: once, however often somebody asks. */
+  #excusing: Promise<boolean> | undefined;
   /** Writes of records, one after another. */
   #writing: Promise<unknown> = Promise.resolve();
 
@@ -82,10 +86,9 @@ export class Suspect {
     if (job === undefined || this.#phase !== 'waits' || this.#isTold || neighbours === 0) return;
     this.#isTold = true;
     logWaitsAlone(this.#settings.application.logger, job, neighbours, PATIENCE);
-    void Promise.all([this.#isExcused(job), this.#known(job)]).then(([isExcused, times]) => {
-      if (this.#job !== job || this.#phase !== 'waits') return;
-      if (isExcused) void this.#excuse(job);
-      else if (times >= MOST_PAUSES) this.#startBeside(job, neighbours);
+    void Promise.all([this.#excuse(job), this.#known(job)]).then(([isExcused, times]) => {
+      if (isExcused || this.#job !== job || this.#phase !== 'waits') return;
+      if (times >= MOST_PAUSES) this.#startBeside(job, neighbours);
       else void this.#keep(job, times);
     });
   }
@@ -112,6 +115,7 @@ export class Suspect {
     this.#timer?.cancel();
     this.#job = undefined;
     this.#phase = 'waits';
+    this.#excusing = undefined;
   }
 
   #hold(job: RunningJob): void {
@@ -127,15 +131,18 @@ export class Suspect {
     });
   }
 
-  // It is taken again, with the crashes that count. That it was excused is on record first: without it, it would be for ever.
-  async #excuse(job: RunningJob): Promise<boolean> {
-    const isKept = await this.#keep(job, 0);
-    if (!isKept || this.waiting !== job) return isKept;
-    this.ended(job);
-    logCrashExcused(this.#settings.application.logger, job);
-    this.#actions.end(job, crashExcused(job));
-    this.#actions.ring();
-    return true;
+  // It is taken again, with the crashes that count.
+  #excuse(job: RunningJob): Promise<boolean> {
+    const { records, application } = this.#settings;
+    const stillWaits = (): boolean => this.waiting === job;
+    this.#excusing ??= excuseOf(job, application, records, stillWaits).then((outcome) => {
+      if (outcome === undefined) return false;
+      this.ended(job);
+      this.#actions.end(job, outcome);
+      this.#actions.ring();
+      return true;
+    });
+    return this.#excusing;
   }
 
   #startBeside(job: RunningJob, neighbours: number): void {
@@ -156,8 +163,8 @@ export class Suspect {
     this.#phase = 'starts';
     // Records that are silent do not hold it up.
     this.#timer = this.#settings.application.clock.after(PATIENCE * 1000, start);
-    void this.#isExcused(job).then(async (isExcused) => {
-      if (isExcused && (await this.#excuse(job))) return;
+    void this.#excuse(job).then(async (isExcused) => {
+      if (isExcused) return;
       await this.#keep(job, 0, true);
       start();
     });
@@ -168,21 +175,14 @@ export class Suspect {
       job,
       releasedForFree(job, PAUSE, waitsToRunAlone(job.name, job.id, job.reservation.counters.crashes)),
     );
-    void Promise.all([this.#isExcused(job), this.#known(job)]).then(([isExcused, before]) => {
+    const { records, application } = this.#settings;
+    void Promise.all([isExcused(job, application, records), this.#known(job)]).then(([mayBeExcused, before]) => {
       const { crashes } = job.reservation.counters;
       const times = before + 1;
       this.#times.set(job.id, { crashes, times });
       // If it is excused, whoever takes it next has to find that out.
-      if (!isExcused) void this.#keep(job, times);
+      if (!mayBeExcused) void this.#keep(job, times);
     });
-  }
-
-  /** Whether its worker died without having started it. Never rejects. */
-  async #isExcused({ id, reservation: { counters } }: RunningJob): Promise<boolean> {
-    const { records, application } = this.#settings;
-    const before = { ...counters, crashes: counters.crashes - 1 };
-    const wasLastChance = before.crashes > 0 && mayBePoisonNext(before, application.registry);
-    return records !== undefined && isCrashExcused(records, id, counters, wasLastChance).catch(() => false);
   }
 
   /** How often it went back, as far as this worker knows. */
@@ -212,4 +212,36 @@ export class Suspect {
     this.#writing = kept;
     return kept;
   }
+}
+
+/** Whether the worker that crashed last had not started it. Never rejects. */
+async function isExcused(
+  { id, reservation: { counters } }: RunningJob,
+  { registry }: Application,
+  records: RecordStore | undefined,
+): Promise<boolean> {
+  const before = { ...counters, crashes: counters.crashes - 1 };
+  const wasLastChance = before.crashes > 0 && mayBePoisonNext(before, registry);
+  return records !== undefined && isCrashExcused(records, id, counters, wasLastChance).catch(() => false);
+}
+
+/**
+ * The outcome of a job whose last crash does not count. Undefined if it does, or if nobody can write down that it does not: it would
+ * not count for ever. Never rejects.
+ *
+ * @param isOpen whether nothing else has ended or started the job meanwhile
+ */
+export async function excuseOf(
+  job: RunningJob,
+  application: Application,
+  records: RecordStore | undefined,
+  isOpen = () => true,
+): Promise<Outcome | undefined> {
+  if (records === undefined || !(await isExcused(job, application, records))) return undefined;
+  const { id, fence, reservation } = job;
+  const noted = { crashes: reservation.counters.crashes, fence, times: 0, isStarted: false };
+  const isNoted = await keepSuspicion(records, id, noted).then(isOpen, () => false);
+  if (!isNoted) return undefined;
+  logCrashExcused(application.logger, job);
+  return crashExcused(job);
 }

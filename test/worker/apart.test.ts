@@ -1,6 +1,6 @@
 import { Job } from '../../src/job/job';
 import type { RecordStore } from '../../src/connections/record-store';
-import { keepSuspicion, type Suspicion } from '../../src/operations/listed-job';
+import { keepSuspicion, type Suspicion } from '../../src/operations/suspicion';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { elapse, Gate, testApplication, type TestApplication, until as untilOn } from '../support/application';
@@ -385,6 +385,19 @@ describe('a job whose next crash is its last', () => {
       expect(application.log.messages('warn')).toEqual([]);
     });
 
+    it('while it ran fails at once, beside others: there is no chance for which it should run alone', async () => {
+      await push('long', 0);
+      start();
+      await until(() => running.has('long'));
+      await keep(started);
+      await push('suspect', 3);
+      await until(() => application.log.messages('error').length === 1);
+
+      expect(application.log.messages('error')[0]).toContain('it counts as poison');
+      expect(application.log.messages('warn')).toEqual([]);
+      expect([...running]).toEqual(['long']);
+    });
+
     it.each([
       ['while it waited to run', { ...started, isStarted: false }],
       ['in a reservation after that in which it ran', { ...started, fence: 2 }],
@@ -446,7 +459,7 @@ describe('a job whose next crash is its last', () => {
       await push('suspect', 3);
       const holds = (): string[] =>
         application.log.messages('warn').filter((line) => line.includes('waits to run alone'));
-      await until(() => holds().length === 2);
+      await until(() => holds().length === 1);
 
       expect((await textsOf('reserved')).find((text) => text.includes('suspect'))).toMatch(
         /"crashes":2,"releases":2,"attempts":1}$/,

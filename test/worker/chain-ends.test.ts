@@ -5,7 +5,7 @@ import { QueueUnavailableError } from '../../src/connections/errors';
 import { connectMemory } from '../../src/connections/memory/connection';
 import type { Connection, Settlement } from '../../src/connections/contract';
 import { Transaction } from '../../src/dispatch/transaction';
-import { keepSuspicion } from '../../src/operations/listed-job';
+import { keepSuspicion } from '../../src/operations/suspicion';
 import { noCounters, withCounters } from '../../src/payload/counters';
 import { Worker } from '../../src/worker/worker';
 import { elapse, testApplication, type TestApplication } from '../support/application';
