@@ -1,5 +1,5 @@
 /** The manager behind `Queue`: created on first use, and again after it was closed. And what else dispatches to it: `Bus`, `Events`, `dispatch`. */
-import { currentApplication } from '../connections/application';
+import { currentApplication, ensureApplication } from '../connections/application';
 import { late } from '../base/late-parts';
 import type { Drivers, Connector } from '../connections/driver';
 import { checkHook } from '../job/hooks';
@@ -32,9 +32,7 @@ const schedules = new DeclaredSchedules();
 // Only managers are ever put behind `Queue`.
 const usual = (): QueueManager | undefined => late.application as QueueManager | undefined;
 
-export function defaultManager(): QueueManager {
-  return (currentApplication() as QueueManager | undefined) ?? madeManager();
-}
+export const defaultManager = ensureApplication as () => QueueManager;
 
 /** @throws what `QueueManager.configure` throws */
 export function configureDefaultManager(configuration: Configuration): void {
@@ -88,7 +86,7 @@ export async function closeDefaultManager(): Promise<void> {
   await (closing?.isCaller ? undefined : closed);
 }
 
-function madeManager(): QueueManager {
+late.makeApplication = () => {
   const manager = late.manager();
   manager.schedules.share(schedules);
   for (const [driver, connector] of connectors) manager.addConnector(driver, connector);
@@ -96,7 +94,7 @@ function madeManager(): QueueManager {
   if (given !== undefined) manager.configure({ ...given, close: undefined });
   late.application = manager;
   return manager;
-}
+};
 
 /** Sends jobs, chains and batches, and runs the mapped handlers of commands. */
 export const Bus = new JobBus(defaultManager);

@@ -133,12 +133,19 @@ declare module '../base/late-parts' {
   interface LateParts {
     /** The one behind `Queue`. */
     application?: Application | undefined;
+    /** Makes it, and puts it there. */
+    makeApplication: () => Application;
   }
 }
 
-/** The application behind `Queue` here and now. */
+/** The application behind `Queue` here and now. Undefined if none was used yet. */
 export function currentApplication(): Application | undefined {
   return scoped.getStore() ?? late.application;
+}
+
+/** The same, made on first use. */
+export function ensureApplication(): Application {
+  return scoped.getStore() ?? late.application ?? late.makeApplication();
 }
 
 /**

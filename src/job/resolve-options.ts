@@ -152,7 +152,9 @@ export function resolveRoute(
   // A delay of null or undefined that was given explicitly is refused: a missing value is a mistake, not a wish.
   const isGiven = Object.hasOwn(dispatch, 'delay');
   const own = isGiven ? dispatch.delay : instance.delay;
-  const delay = isGiven ? own : (own ?? declaredDebouncing(definition)?.wait ?? options?.delay);
+  const waits = options?.debounce !== undefined;
+  const declared = waits ? (declaredDebouncing(definition)?.wait ?? options.delay) : options?.delay;
+  const delay = isGiven ? own : (own ?? declared);
   if (delay === undefined && !isGiven) return { connection, queue, delay: 0 };
   const subject = `the delay of ${job}`;
   warnOfManySeconds(own, subject);
@@ -255,27 +257,25 @@ export interface RunSources {
 
 /** The options of one run, with defaults for everything that nobody set. */
 export function resolveRun({ payload, definition, worker }: RunSources): RunOptions {
-  const declared = definition === undefined ? runOf(undefined, worker) : declaredRun(definition, worker);
+  const of = definition ?? UNKNOWN;
+  let runs = declaredRuns.get(worker);
+  if (runs === undefined) declaredRuns.set(worker, (runs = new WeakMap()));
+  let declared = runs.get(of);
+  if (declared === undefined) runs.set(of, (declared = runOf(definition, worker)));
   if (payload === NOTHING_CHOSEN) return declared;
   const run: Record<string, unknown> = { ...declared };
   for (const option of OF_RUNS) if (payload[option] !== undefined) run[option] = payload[option];
   return run as RunOptions;
 }
 
+/** Most payloads choose nothing: their runs share one object for each class, and parse no durations. */
+const declaredRuns = new WeakMap<WorkerDefaults, WeakMap<object, RunOptions>>();
+/** Stands for a class that nobody here knows. */
+const UNKNOWN = {};
+
 /** The options that runs of a class obey if the dispatch and the worker say nothing. */
 export function declaredOptions(definition: JobDefinition): RunOptions {
-  return declaredRun(definition, NO_WORKER);
-}
-
-/** Most payloads choose nothing: their runs share one object for each class, and parse no durations. */
-const declaredRuns = new WeakMap<WorkerDefaults, WeakMap<JobDefinition, RunOptions>>();
-
-function declaredRun(definition: JobDefinition, worker: WorkerDefaults): RunOptions {
-  let runs = declaredRuns.get(worker);
-  if (runs === undefined) declaredRuns.set(worker, (runs = new WeakMap()));
-  let run = runs.get(definition);
-  if (run === undefined) runs.set(definition, (run = runOf(definition, worker)));
-  return run;
+  return resolveRun({ payload: NOTHING_CHOSEN, definition, worker: NO_WORKER });
 }
 
 function runOf(definition: JobDefinition | undefined, worker: ChosenOptions): RunOptions {
