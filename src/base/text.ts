@@ -27,6 +27,9 @@ export function isPlain(text: string): boolean {
 
 const LONGEST_NAME = 255;
 
+/** Nearly all names: a quick look before `isName`. */
+export const ORDINARY_NAME = /^[ -~]{1,255}$/;
+
 /** The rule for names, for errors. */
 export const NAME_RULE = `1 to ${LONGEST_NAME} characters, none of them a control character`;
 

@@ -235,7 +235,7 @@ export function resolveChosen(job: object, { name, options, format }: JobDefinit
 }
 
 /** Whether the job has a method `backoff(error)`. */
-export function saysBackoff(job: object): job is { backoff(error: Error): unknown } {
+function saysBackoff(job: object): job is { backoff(error: Error): unknown } {
   return 'backoff' in job && typeof job.backoff === 'function';
 }
 

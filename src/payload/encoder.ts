@@ -59,43 +59,11 @@ export function encodeValue(value: unknown, classes: CodecClasses, subject: stri
  * The data of an instance, without its class.
  *
  * @param subject name of the instance in errors, which name `file` too
- * @param isMapped the class has decorators of class-transformer
  * @throws UnserializableValueError with the path to a value that cannot be carried
  */
-export function encodeInstance(
-  instance: object,
-  classes: CodecClasses,
-  subject: string,
-  file?: string,
-  isMapped = mapsByClassTransformer(classOf(instance)!),
-): Encoded {
-  if (!isMapped && isPlainData(instance)) return { command: instance };
+export function encodeInstance(instance: object, classes: CodecClasses, subject: string, file?: string): Encoded {
   const encoder = new Encoder(subject, classes, file);
   return encoder.encoded(encoder.encodeData(instance));
-}
-
-/** Whether `JSON.stringify` writes the data exactly. True for most jobs; false if the encoder has to refuse something. */
-function isPlainData(instance: object): boolean {
-  if ('toJSON' in instance) return false;
-  for (const key in instance) {
-    if (!Object.hasOwn(instance, key)) continue;
-    if (isForbiddenKey(key) || !key.isWellFormed()) return false;
-    if (!isPlainValue((instance as Record<string, unknown>)[key])) return false;
-  }
-  return symbolKeyOf(instance) === undefined;
-}
-
-function isPlainValue(value: unknown): boolean {
-  switch (typeof value) {
-    case 'string':
-      return value.isWellFormed();
-    case 'number':
-      return Number.isFinite(value) && !Object.is(value, -0);
-    case 'boolean':
-      return true;
-    default:
-      return value === null;
-  }
 }
 
 /**

@@ -1,11 +1,19 @@
 /** Reads payloads: a job's name, its options, and the job itself, with the values that JSON cannot hold. */
-import { isName, NAME_RULE, oneLine } from '../base/text';
+import { isName, NAME_RULE, oneLine, ORDINARY_NAME } from '../base/text';
 import { isUtf8 } from 'node:buffer';
 import { classOf } from '../base/class';
 import type { JobDefinition, JobRegistry } from '../job/registry';
 import type { FailedLink, Occurrence } from '../job/job-context';
 import { NOTHING_CHOSEN, type ChosenOptions } from '../job/options';
-import { readChosen, shapeOf, BATCH_FIELD, HANDLER, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD, SENSITIVE } from './payload-text';
+import {
+  readChosen,
+  shapeOf,
+  BATCH_FIELD,
+  HANDLER,
+  HANDLER_WITH_FOLLOWERS,
+  OCCURRENCE_FIELD,
+  SENSITIVE,
+} from './payload-text';
 import { READY_AT } from './uuid';
 import type { CodecClasses } from './encoder';
 import { HeldEntities, type EntityHolder } from './entities';
@@ -231,9 +239,8 @@ export function decodeJob(
   return jobOf(definition, data, '/data/command');
 }
 
-/** Why only a worker of Laravel can run the job. Undefined if this one can. @throws InvalidPayloadError */
+/** Why only a worker of Laravel can run a job of one of its classes. Undefined if this one can. @throws InvalidPayloadError */
 export function onlyInLaravel(envelope: Envelope, definition: JobDefinition | undefined): string | undefined {
-  if (envelope.kind !== 'illuminate') return undefined;
   const [name = ''] = envelope.names;
   if (name === CLOSURE) return 'it is a closure, which is code of PHP';
   if (definition === undefined) return `no class here has @LaravelJob('${name.replaceAll('\\', '\\\\')}')`;
@@ -368,7 +375,7 @@ function recordOf(value: unknown, place: string): Fields {
 }
 
 function named(value: unknown, place: string): string {
-  if (isName(value)) return value;
+  if (typeof value === 'string' && (ORDINARY_NAME.test(value) || isName(value))) return value;
   throw new InvalidPayloadError(`expected ${NAME_RULE}`, place);
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../job/options';
 import { encodeInstance, encodeJson, encodeValue, type CodecClasses, type Encoded } from './encoder';
 import { noCounters, RETRY_MARK } from './counters';
-import { isForbiddenKey, toPath, toPointer, type Segment } from './values';
+import { isForbiddenKey, isPlainData, toPath, toPointer, type Segment } from './values';
 import type { Vault } from './vault';
 import {
   invalidJobName,
@@ -160,7 +160,10 @@ export function encodePayload(parts: PayloadParts): string {
   const { vault } = parts;
   const { name } = definition;
   const { beginning, markedBeginning, version, sensitive, isMapped } = shapeOf(definition);
-  const data = encodeInstance(job, classes, definition.target.name, definition.file, isMapped);
+  const data: Encoded =
+    !isMapped && isPlainData(job)
+      ? { command: job }
+      : encodeInstance(job, classes, definition.target.name, definition.file);
   const layers = middleware.length === 0 ? undefined : encodeValue(middleware, classes, `${name}.through()`);
   const isMarked = ties !== '' || data.hasEntities === true || layers?.hasEntities === true || vault !== undefined;
   const members = encodedMembers(data) + version;

@@ -37,6 +37,30 @@ export function withPrototype(prototype: object, data: Readonly<Record<string, u
   return Object.assign(Object.create(prototype), data) as object;
 }
 
+/** Whether `JSON.stringify` surely writes the properties exactly, as it does for most jobs. */
+export function isPlainData(instance: object): boolean {
+  if ('toJSON' in instance) return false;
+  for (const key in instance) {
+    if (!Object.hasOwn(instance, key)) continue;
+    if (isForbiddenKey(key) || !key.isWellFormed()) return false;
+    if (!isPlainValue((instance as Record<string, unknown>)[key])) return false;
+  }
+  return Object.getOwnPropertySymbols(instance).length === 0;
+}
+
+function isPlainValue(value: unknown): boolean {
+  switch (typeof value) {
+    case 'string':
+      return value.isWellFormed();
+    case 'number':
+      return Number.isFinite(value) && !Object.is(value, -0);
+    case 'boolean':
+      return true;
+    default:
+      return value === null;
+  }
+}
+
 /** A property named by a symbol: JSON would silently omit it. */
 export function symbolKeyOf(value: object): string | undefined {
   const symbols = Object.getOwnPropertySymbols(value);

@@ -16,10 +16,10 @@ import {
   toError,
   wholeMessage,
 } from '../base/exception-text';
-import { durationSeconds, momentOf, backoffDelay, type Delay } from '../job/duration';
+import { durationSeconds, momentOf, backoffDelay, NO_BACKOFF, type Delay } from '../job/duration';
 import type { RunOptions } from '../job/options';
 import type { JobRegistry } from '../job/registry';
-import { askBackoff, declaredOptions, DEFAULT_MAX_CRASHES, saysBackoff } from '../job/resolve-options';
+import { askBackoff, declaredOptions, DEFAULT_MAX_CRASHES } from '../job/resolve-options';
 import {
   afterFailedAttempt,
   afterFreeRelease,
@@ -253,9 +253,10 @@ function refusalOfNext(
  */
 export function foreseenDelay(job: RunningJob, within: Milliseconds, environment: OutcomeEnvironment): Seconds {
   const { instance, name, id, options, reservation } = job;
+  const { backoff } = options!;
   const failures = reservation.counters.exceptions + 1;
-  if (instance === undefined || !saysBackoff(instance))
-    return backoffDelay(options!.backoff, failures, environment.random);
+  if (instance === undefined || !('backoff' in instance))
+    return backoff === NO_BACKOFF ? 0 : backoffDelay(backoff, failures, environment.random);
   attachContext(instance, job);
   const timedOut = new JobTimedOutError(name, id, options!.timeout);
   // A mistake in backoff() is reported when an attempt has failed.

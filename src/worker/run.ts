@@ -179,7 +179,7 @@ export class Executor {
       return isCancelled(job) ? cancelled(job) : this.#poison(job, poisonJob(job.name, job.id, counters.crashes));
     const envelope = this.#read(job);
     if (isCancelled(job)) return cancelled(job);
-    const reason = onlyInLaravel(envelope, job.definition);
+    const reason = envelope.kind === 'illuminate' ? onlyInLaravel(envelope, job.definition) : undefined;
     // Laravel's workers can run it: sharing a queue is no reason to fail it.
     if (reason !== undefined) return this.#notYet(job, laravelJob(job.name, job.id, reason), false);
     if (job.definition === undefined) return this.#ofUnknownName(job, envelope);
