@@ -31,7 +31,6 @@ import { orderOf, repeatable, DatabasePart, type Purpose } from './database';
 import {
   raw,
   sql,
-  written,
   numeral,
   rowsOf,
   valueOf,
@@ -143,9 +142,7 @@ export class Batches extends DatabasePart implements BatchStore {
         const step = yield* work(rows);
         const followers = step?.followUps.map(followerOf) ?? [];
         if (followers.length === 0) return step;
-        for (const queue of jobs.remember === undefined ? [] : queuesOf(step!.followUps)) {
-          yield* written(jobs.remember!(queue));
-        }
+        yield* runEach(jobs.remember(queuesOf(step!.followUps)));
         yield* jobs.push(followers, undefined);
         return step;
       }),
@@ -155,8 +152,9 @@ export class Batches extends DatabasePart implements BatchStore {
   }
 }
 
-export const queuesOf = (sent: readonly { readonly queue: string }[]): readonly string[] => [
-  ...new Set(sent.map(({ queue }) => queue)),
+/** @param begins the batch that begins with them, whose callbacks go to queues as well */
+export const queuesOf = (sent: readonly { readonly queue: string }[], begins?: NewBatch): readonly string[] => [
+  ...new Set([...sent, ...(begins?.callbacks ?? [])].map(({ queue }) => queue)),
 ];
 
 /** How batches change when jobs are removed. `ends` are the ends of these jobs' payloads. */

@@ -83,7 +83,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly #lane: PushLane;
 
   constructor(database: Database, { clock, threadAccess, now }: ConnectionParts) {
-    const { name, dialect, tables } = database;
+    const { name, dialect } = database;
     super(name);
     this.address = database.address;
     this.atOnce = { pushes: dialect.pushesAtOnce };
@@ -100,13 +100,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     this.locks = this.whileOpen('locks', new Locks(database));
     this.records = this.whileOpen('records', new SqlRecords(database));
     this.control = this.whileOpen('control', new SqlControl(database, this.batches));
-    this.migrations = {
-      ...tables.migrations,
-      run: async () => {
-        this.checkOpen('migrate');
-        return tables.migrations.run();
-      },
-    };
+    this.migrations = database.tables.migrations;
   }
 
   async push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void> {
@@ -178,7 +172,7 @@ export class SqlConnection extends StoreConnection implements Connection {
       const holders = (refused: PushAnswer) => this.#checked(jobs, refused, begins);
       const purpose = { ...repeatable(looking.consequence), durable: true };
       const pushed = await this.#database.run(purpose, () => pushOnce(this.#dialect, jobs, begins, once, holders));
-      if (typeof pushed !== 'string') this.#database.wrote(queue, ...queuesOf(begins?.callbacks ?? []));
+      if (typeof pushed !== 'string') this.#database.wrote(...queuesOf([{ queue }], begins));
       return pushed;
     },
     /** Unique keys are free when their jobs are gone, whoever removed them. */
@@ -250,7 +244,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     client.heard();
     const holders = this.#checked(jobs, refused, begins);
     // A batch without jobs sends its callbacks at once.
-    this.#database.wrote(...queuesOf([...jobs, ...(begins?.callbacks ?? [])]));
+    this.#database.wrote(...queuesOf(jobs, begins));
     return holders;
   }
 
@@ -263,8 +257,8 @@ export class SqlConnection extends StoreConnection implements Connection {
     const { jobs, trouble } = this.#dialect;
     const purpose = repeatable('the job was not queued');
     // Outside of the transaction: within it, a new name would make others wait until it ends.
-    for (const name of jobs.remember === undefined ? [] : [queue, ...queuesOf(begins?.callbacks ?? [])]) {
-      await this.#database.run(purpose, () => written(jobs.remember!(name)));
+    for (const remembering of jobs.remember(queuesOf([{ queue }], begins))) {
+      await this.#database.run(purpose, () => written(remembering));
     }
     const pages = isOfBatch(entries, begins) ? [queuedJobs(queue, entries)] : queuedPages(queue, entries);
     const held = new Map<number, Exclude<Pushed, 'queued'>>();

@@ -20,7 +20,6 @@ import {
   raw,
   rowsOf,
   runAll,
-  valueOf,
   sql,
   written,
   type Row,
@@ -187,7 +186,7 @@ function* reschedule(
   { delay = 0, dueAt }: Moment,
   named: string | undefined,
 ): Work<Rescheduled> {
-  const { tables, read, now, line, tiedEnd, waiting, lanes, transaction } = dialect;
+  const { tables, read, now, line, tiedEnd, waiting, lastInLine, lanes, transaction } = dialect;
   const { delayed, reserved } = line.state;
   const [row] = yield* rowsOf(
     sql`SELECT CASE WHEN ${delayed} THEN 'delayed' WHEN ${reserved} THEN 'running' ELSE 'ready' END,
@@ -211,15 +210,11 @@ function* reschedule(
   }
   if (waits) return yield* move(waiting(due));
   // One of an ordered lane that waits for its next attempt is in.
-  if (lane === null || order !== null) return yield* move(yield* columnsAtTail(dialect, queue, current));
+  if (lane === null || order !== null) return yield* move(yield* lastInLine(queue, current));
   return yield* transaction(function* () {
     yield* lanes.lock(queue, String(lane));
     const moved = yield* move(yield* lanes.held(queue, String(lane)));
     yield* lanes.letIn(queue, [String(lane)]);
     return moved;
   });
-}
-
-function* columnsAtTail({ tail, lastInLine }: Dialect, queue: string, now: Seconds): Work<Row> {
-  return lastInLine(queue, now, tail === undefined ? 0 : Number(yield* valueOf(tail(queue))));
 }

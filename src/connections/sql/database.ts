@@ -1,10 +1,9 @@
 /** What every part of a connection works with: how statements are written, what runs them, the tables, and who waits. */
 import type { Seconds } from '../../base/clock';
-import type { Diagnosis, Migrations, Wanted } from '../contract';
-import type { Listening } from '../kit/connection';
-import type { RecordWake } from '../record-store';
+import type { Diagnosis, Migrations } from '../contract';
 import type { Dialect } from './dialect';
-import { perform, runAll, type Sql, type Work } from './statement';
+import { perform, runAll, type Work } from './statement';
+import type { Waiters } from './waiters';
 
 export interface Purpose {
   /** What was not done if the call fails, as a clause. */
@@ -42,27 +41,6 @@ export interface Tables {
   /** Rejects if they do not exist. Called before they are used. */
   check(consequence: string): Promise<void>;
   diagnose(): Promise<readonly Diagnosis[]>;
-}
-
-/** How a database wakes those who wait for a record. */
-export interface RecordWakes extends Pick<RecordWake, 'listen'> {
-  /** The statement that writes a record and notifies in the same step. */
-  telling(change: Sql, kind: string, id: string): Sql;
-  /** Those who wait look once more. */
-  close(): void;
-}
-
-/** Who waits in this process: for hints if the database sends some, otherwise by polling. */
-export interface Waiters {
-  /** How one wait for jobs listens. */
-  listening(wanted: Wanted): Listening;
-  /** This process has written to the queue, so there may be a job. */
-  wrote?(queue: string): void;
-  /** There were jobs on these queues, so more may follow soon. */
-  busy?(queues: readonly string[]): void;
-  /** Absent if those who wait for a record must poll. */
-  readonly records?: RecordWakes;
-  close?(): void;
 }
 
 export type DatabaseParts = Pick<Database, 'name' | 'address' | 'dialect' | 'engine' | 'tables' | 'waiters'>;

@@ -87,9 +87,7 @@ export interface Dialect {
   /** The columns of a job that waits until a moment. */
   readonly waiting: (due: Seconds) => Row;
   /** The columns of a job that is ready, at the tail of its queue. */
-  readonly lastInLine: (queue: string, now: Seconds, tail: number) => Row;
-  /** Selects that tail, the last place in line. Absent: `lastInLine` finds it. */
-  readonly tail?: (queue: string) => Sql;
+  readonly lastInLine: (queue: string, now: Seconds) => Work<Row>;
   /** Selects the end of the payload of a job that may belong to a batch; NULL for other jobs. */
   readonly tiedEnd: Sql;
   /** Removes the jobs whose `id` the page selects. Call it within a transaction. */
@@ -318,13 +316,13 @@ export interface Exchanged {
 export interface JobStatements {
   /**
    * Adds the jobs, and remembers their queues. Without a `mark` it runs within the user's own transaction, or in that of
-   * `retry`; then `remember` must remember the queues.
+   * `retry`; then the queues are to be remembered.
    *
    * @param begins the batch that starts with this push
    */
   push(jobs: readonly QueuedJob[], mark: CallMark | undefined, begins?: NewBatch): Work<PushAnswer>;
-  /** Absent if `push` always does this. */
-  remember?(queue: string): Sql;
+  /** How to remember the queues; nothing if `push` always does this. */
+  remember(queues: readonly string[]): readonly Sql[];
   /** Whether the user's transaction is still open. Otherwise each statement would be committed by itself. */
   isWithin(): Work<boolean>;
   /**

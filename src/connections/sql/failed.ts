@@ -23,6 +23,7 @@ import {
   numeral,
   raw,
   rowsOf,
+  runEach,
   sql,
   written,
   writtenPages,
@@ -88,7 +89,7 @@ export class FailedJobs extends DatabasePart implements FailedStore {
       transaction(function* () {
         // If another call is retrying it, it is as good as gone.
         if ((yield* rowsOf(sql`SELECT 1 ${thisJob} ${skipLocked}`)).length === 0) return false;
-        if (jobs.remember !== undefined) yield* written(jobs.remember(queue));
+        yield* runEach(jobs.remember([queue]));
         if (batch !== undefined) yield* batches.held(batch.id);
         const refused = yield* jobs.push([job], undefined);
         const held = typeof refused === 'object' ? refused.get(0) : undefined;

@@ -15,7 +15,7 @@ import { queuesOf } from './batches';
 import { timeOf } from './jobs';
 import { removeEnded } from './records';
 import { followerOf } from './exchange';
-import { rowsOf, sql, written, type Sql, type Work } from './statement';
+import { rowsOf, runEach, sql, written, type Sql, type Work } from './statement';
 
 interface Load {
   readonly jobs: readonly QueuedJob[];
@@ -184,8 +184,7 @@ export function* pushOnce(
   const { records } = tables;
   yield* removeEnded(dialect, 1);
   // Before the transaction: within it, a new name would make others wait until it ends.
-  for (const queue of dialect.jobs.remember === undefined ? [] : queuesOf([...jobs, ...(begins?.callbacks ?? [])]))
-    yield* written(dialect.jobs.remember!(queue));
+  yield* runEach(dialect.jobs.remember(queuesOf(jobs, begins)));
   return yield* transaction(function* (): Work<PushedOnce> {
     yield* written(sql`DELETE FROM ${records} WHERE ${isMark(dialect, key)} AND ends_at <= ${now()}`);
     // If two ask at once, the second waits here for the outcome of the first.

@@ -3,7 +3,8 @@ import { systemRandom, type Seconds } from '../../base/clock';
 import { pagesOf } from '../../base/collections';
 import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
 import { isTrue, type Addition, type Dialect } from './dialect';
-import { repeatable, DatabasePart, type Purpose, type Database, type RecordWakes } from './database';
+import { repeatable, DatabasePart, type Purpose, type Database } from './database';
+import type { RecordWakes } from './waiters';
 import {
   raw,
   rowsOf,

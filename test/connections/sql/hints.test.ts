@@ -1,4 +1,4 @@
-import { Hints } from '../../../src/connections/sql/server/hints';
+import { Hints } from '../../../src/connections/sql/waiters';
 import { TestClock } from '../../../src/testing/test-clock';
 
 describe('hints', () => {

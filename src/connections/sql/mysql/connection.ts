@@ -11,14 +11,23 @@ import { mysqlNames, availableAt, dueOf, failedColumns, findTail, mysqlLine, key
 import { MysqlPool, packet, transactionSession } from './pool';
 import type { Socket } from 'node:net';
 import { bracketed, peerError, unbracketed } from '../../kit/requirements';
-import type { Clock, Seconds } from '../../../base/clock';
-import { Recent } from '../../../base/collections';
-import type { Waiters } from '../database';
-import { Hints } from '../server/hints';
+import type { Seconds } from '../../../base/clock';
+import { polling } from '../waiters';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { BatchRows, type BatchDialect } from '../batches';
 import { tiedIn, type Addition, type Dialect } from '../dialect';
-import { insertInto, numeral, raw, rowsOf, sql, transaction, written, type Sql, type Work } from '../statement';
+import {
+  insertInto,
+  numeral,
+  raw,
+  rowsOf,
+  sql,
+  transaction,
+  valueOf,
+  written,
+  type Sql,
+  type Work,
+} from '../statement';
 import { SOURCES } from '../records';
 import { MysqlJobs } from './jobs';
 import { mysqlLanes } from './lanes';
@@ -152,48 +161,6 @@ export function loadMysql(connection: string): MysqlPackage {
   }
 }
 
-const SHORTEST: Seconds = 0.05;
-
-interface Pace {
-  readonly queues: readonly string[];
-  pause: Seconds;
-}
-
-const MOST_PACES = 1000;
-
-/**
- * Waits for work on servers that cannot wake anyone: idle workers look, at intervals that double up to their own. When this
- * process pushes or gives back a job, they look at once.
- */
-export function polling(clock: Clock): Waiters {
-  const hints = new Hints(clock);
-  const paces = new Recent<string, Pace>(MOST_PACES);
-  return {
-    listening: ({ queues, lookEvery = Infinity }) => {
-      const pace = paces.ensure(queues.toSorted().join(), () => ({ queues, pause: SHORTEST }));
-      return {
-        listen: (wake, seconds) => {
-          const longest = Math.min(seconds, lookEvery);
-          const timer = clock.after(Math.min(longest, pace.pause) * 1000, () => wake(), true);
-          pace.pause = Math.min(pace.pause * 2, longest);
-          const leave = hints.listen(queues, wake);
-          return () => {
-            timer.cancel();
-            leave();
-          };
-        },
-      };
-    },
-    wrote: (queue) => hints.hint(queue),
-    busy: (queues) => {
-      for (const pace of paces.values()) {
-        if (queues.some((queue) => pace.queues.includes(queue))) pace.pause = SHORTEST;
-      }
-    },
-    close: () => hints.close(),
-  };
-}
-
 const END = `RIGHT(payload, ${TIED_END})`;
 const tiedEnd = raw(`CASE WHEN LOCATE('${TIES_OPENING}', ${END}) > 0 THEN ${END} END`);
 
@@ -243,8 +210,10 @@ export function mysqlDialect(tables: TableNames, offset: () => Seconds): Dialect
       const due = dueOf({ delay: 0, due: at });
       return { due_at: due!, available_at: availableAt(due) };
     },
-    lastInLine: (_queue, at, tail) => ({ due_at: null, available_at: Math.floor(at), place: tail + 1 }),
-    tail: (queue) => findTail(names, queue, raw('')),
+    *lastInLine(queue, at) {
+      const tail = Number(yield* valueOf(findTail(names, queue, raw(''))));
+      return { due_at: null, available_at: Math.floor(at), place: tail + 1 };
+    },
     failed: failedColumns(now),
     jobs: new MysqlJobs(names, batches),
     batches,

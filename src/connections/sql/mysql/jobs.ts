@@ -66,7 +66,7 @@ export class MysqlJobs implements JobStatements {
     const { jobs } = claims;
     const queues = queuesOf(jobs);
     const remembered = begins === undefined ? queues : queuesOf([...jobs, ...begins.callbacks]);
-    const remembering = remembered.map((queue) => this.remember(queue));
+    const remembering = this.remember(remembered);
     if (!claims.hasKeys)
       return [this.#record(mark), ...remembering, ...this.#adding(jobs, (queue) => insertJobs(names, queue, jobs))];
     return [
@@ -167,8 +167,8 @@ export class MysqlJobs implements JobStatements {
     });
   }
 
-  remember(queue: string): Sql {
-    return remember(this.#names, queue);
+  remember(queues: readonly string[]): readonly Sql[] {
+    return queues.map((queue) => remember(this.#names, queue));
   }
 
   *isWithin(): Work<boolean> {

@@ -7,8 +7,7 @@ import { within } from '../../kit/caller';
 import { raw, sql } from '../statement';
 import { quoted, literal } from './names';
 import { query, type PgClient } from './client';
-import type { RecordWakes, Waiters } from '../database';
-import { Hints } from '../server/hints';
+import { type RecordWakes, type Waiters, Hints } from '../waiters';
 import { createHash } from 'node:crypto';
 import { RecordListeners } from '../../kit/record-listeners';
 

@@ -177,10 +177,10 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
       payload: String,
     }),
     waiting: (due) => ({ due_at: due, available_at: sql`least(ceil(${due}::double precision), 2147483647)::integer` }),
-    lastInLine: (_queue, at) => ({
-      ...{ due_at: null, available_at: Math.floor(at) },
-      place: raw(`nextval(${literal(ids.places)})`),
-    }),
+    // oxlint-disable-next-line require-yield -- the sequence knows the place
+    *lastInLine(_queue, at) {
+      return { due_at: null, available_at: Math.floor(at), place: raw(`nextval(${literal(ids.places)})`) };
+    },
     failed: failedColumns(current),
     jobs: new PostgresJobs(ids, offset),
     batches: new BatchRows(common),

@@ -119,8 +119,9 @@ export class PostgresJobs implements JobStatements {
     return [textArray(queues), String(isUnique), client, number, numberArray(unheard), this.#offset(), lanes];
   }
 
-  remember(queue: string): Sql {
-    return sql`INSERT INTO ${raw(this.#names.queues)} (name) VALUES (${queue}) ON CONFLICT DO NOTHING`;
+  remember(queues: readonly string[]): readonly Sql[] {
+    const table = raw(this.#names.queues);
+    return queues.map((queue) => sql`INSERT INTO ${table} (name) VALUES (${queue}) ON CONFLICT DO NOTHING`);
   }
 
   *isWithin(): Work<boolean> {

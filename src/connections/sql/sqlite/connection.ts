@@ -179,7 +179,10 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     transaction: (work) => work(),
     line: sqliteLine(tables),
     waiting: (due) => ({ available_at: toMicroseconds(due) }),
-    lastInLine: (queue, at) => ({ available_at: at, place: nextPlace(tables, queue) }),
+    // oxlint-disable-next-line require-yield -- the statement that moves the job finds the place
+    *lastInLine(queue, at) {
+      return { available_at: at, place: nextPlace(tables, queue) };
+    },
     failed: failedColumns(now),
     jobs: new SqliteJobs(tables, batches, lanes, now, own),
     batches,

@@ -119,6 +119,10 @@ export class SqliteJobs implements JobStatements {
     return keyed?.holders;
   }
 
+  remember(): readonly Sql[] {
+    return [];
+  }
+
   isWithin(): Work<boolean> {
     return isWithin(this.#own);
   }

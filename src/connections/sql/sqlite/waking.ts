@@ -2,7 +2,7 @@
 import { systemClock, type Clock, type Milliseconds, type Seconds, type Timer } from '../../../base/clock';
 import type { Wanted } from '../../contract';
 import type { Listening, Wake } from '../../kit/connection';
-import type { Waiters } from '../database';
+import type { Waiters } from '../waiters';
 import type { SqlValue } from '../statement';
 import { statSync, watch, type FSWatcher } from 'node:fs';
 

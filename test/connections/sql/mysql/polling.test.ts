@@ -1,5 +1,5 @@
 import type { Wanted } from '../../../../src/connections/contract';
-import { polling } from '../../../../src/connections/sql/mysql/connection';
+import { polling } from '../../../../src/connections/sql/waiters';
 import { TestClock } from '../../../../src/testing/test-clock';
 
 const wanted: Wanted = { queues: ['a', 'b'], limit: 0, lease: 60, lookEvery: 1 };
