@@ -1,7 +1,7 @@
 /** The log lines of a worker. None of them holds a job's data. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { errorRecord, causeOf, errorMessage, wholeMessage } from '../base/exception-text';
-import { wants, type Logger } from '../base/logger';
+import type { Logger } from '../base/logger';
 import { spanText } from '../base/span';
 import type { SetAside } from '../connections/contract';
 import { WorkerStoppingError } from './errors';
@@ -12,16 +12,14 @@ function factsOf({ name, id, connectionName, queue, attempts }: RunningJob): obj
   return { job: name, id, connection: connectionName, queue, attempts };
 }
 
-/** With thousands of jobs a second, only if somebody asks for it. */
 export function logStart(logger: Logger, job: RunningJob): void {
-  if (wants(logger, 'debug')) logger.debug(factsOf(job), `${job.name} starts`);
+  logger.debug(factsOf(job), `${job.name} starts`);
 }
 
 export function logOutcome(logger: Logger, { job, outcome }: Finished): void {
   const { settlement, error, reason, cancelReason } = outcome;
   const { name } = job;
   const why = error ?? reason;
-  if (why === undefined && !wants(logger, 'info')) return;
   const { id, connectionName: connection, queue, attempts } = job;
   const ended = settlement.outcome;
   const facts = { job: name, id, connection, queue, attempts, outcome: ended, ms: Math.round(job.took) };

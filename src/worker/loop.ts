@@ -59,13 +59,19 @@ let workers = 0;
 export class Loop {
   readonly #settings: WorkerSettings;
   readonly #bell = new Bell();
+  /** A slot is free, or the store may have got jobs. */
+  readonly #wake = (): void => {
+    this.#lookAgain();
+    this.#bell.ring();
+  };
   readonly #store: StoreHealth;
   readonly #stop: Stop;
   readonly #executor: Executor;
   readonly #leases: LeaseKeeper;
   readonly #runs: Runs;
   readonly #settler: Settler;
-  readonly #veto: Veto;
+  /** Undefined until there are `looping` hooks. */
+  #veto: Veto | undefined;
   readonly #lag: LoopLag;
   /** Undefined if the worker does not stop when nothing is left. */
   readonly #emptiness: Emptiness | undefined;
@@ -110,7 +116,6 @@ export class Loop {
     this.#share = Math.min(MOST_JOBS, Math.ceil(concurrency / this.#most));
     this.#worthwhile = Math.min(MOST_JOBS, Math.floor(concurrency / this.#most));
     this.#lag = new LoopLag(clock);
-    this.#veto = new Veto(settings, ring);
     this.#store = new StoreHealth(application, connection, this.#queues[0]!, ring);
     this.#emptiness = options.stopWhenEmpty ? new Emptiness(settings) : undefined;
     this.#executor = new Executor(application, {
@@ -135,7 +140,7 @@ export class Loop {
       // A worker with all slots busy hears of the store only through renewals.
       recovered: () => this.#store.recovered(),
     });
-    const parts = { executor: this.#executor, ring, wake: () => this.#wake() };
+    const parts = { executor: this.#executor, ring, wake: this.#wake };
     this.#settler = new Settler(settings, { ...parts, leases: this.#leases, store: this.#store });
     this.#runs = new Runs(settings, { ...parts, settler: this.#settler, emptiness: this.#emptiness });
     this.#stop = new Stop(options, clock, this.#runs, ring);
@@ -240,7 +245,7 @@ export class Loop {
     // ask nor wait, and the worker would stand still.
     const now = this.#settings.application.clock.monotonic();
     if (now >= this.#nextLook) this.#lookAgain();
-    this.#veto.tellTime(now);
+    this.#veto?.tellTime(now);
     const asked = this.#stop.reason(this.#runs.started);
     if (asked !== undefined) return asked;
     // A job that waits to run alone starts in a moment.
@@ -248,7 +253,7 @@ export class Loop {
     const isOver = now >= this.#onceUntil();
     if (isOver || this.#emptiness !== undefined) {
       // A veto counts as an empty queue, as in Laravel: a worker that is held back can still end when it has nothing to do.
-      if (isOver || this.#veto.isVetoed) return 'empty';
+      if (isOver || this.#veto?.isVetoed === true) return 'empty';
       if (!this.#haveAskedAll) this.#lookAgain();
       if ((this.#hasMore === 'no' || this.#free() <= 0) && !this.#store.isPausing) return this.#count(this.#emptiness!);
     }
@@ -267,7 +272,7 @@ export class Loop {
 
   // A worker with `once` does not give up before it has seen its queues: the first look may come late.
   #onceUntil(): Milliseconds {
-    const hasLooked = this.#store.heardAt !== undefined || this.#veto.isVetoed;
+    const hasLooked = this.#store.heardAt !== undefined || this.#veto?.isVetoed === true;
     return hasLooked ? this.#stop.onceUntil : Infinity;
   }
 
@@ -287,7 +292,8 @@ export class Loop {
       const reserves = limit >= least && (isFirst || this.#hasMore === 'yes');
       if (!reserves && ended < least) return;
       // Asked last, because one answer allows only one call. Jobs that have ended do not wait for it.
-      const isAllowed = limit > 0 && this.#veto.allows();
+      if (this.#settings.application.hooks.hears.looping) this.#veto ??= new Veto(this.#settings, this.#bell.ring);
+      const isAllowed = limit > 0 && this.#veto?.allows() !== false;
       if (!isAllowed && ended < least) return;
       void this.#exchange(isAllowed ? limit : 0, ended > 0);
     }
@@ -364,7 +370,7 @@ export class Loop {
     const limit = isIdle && this.#mayBeHanded() ? 1 : 0;
     // The store itself ends a wait that may bring a job; nothing else is asked meanwhile.
     const nextLook = isIdle && limit === 0 ? this.#nextLook : Infinity;
-    this.#ringAt(Math.min(onceUntil, this.#veto.until, nextLook));
+    this.#ringAt(Math.min(onceUntil, this.#veto?.until ?? Infinity, nextLook));
     if (isIdle) this.#waitInStore(limit);
     return undefined;
   }
@@ -376,7 +382,7 @@ export class Loop {
   #mayBeHanded(): boolean {
     const { options, application } = this.#settings;
     const isAsked = options.stopWhenEmpty || options.once || application.hooks.hears.looping;
-    return !isAsked && workers === 1 && this.#runs.busy + this.#unsettled() + this.#leases.atRisk() === 0;
+    return !isAsked && workers === 1 && this.#runs.busy + this.#unsettled() === 0;
   }
 
   #waitInStore(limit: 0 | 1): void {
@@ -512,19 +518,13 @@ export class Loop {
     this.#wake();
   }
 
-  /** A slot is free, or the store may have got jobs. */
-  #wake(): void {
-    this.#lookAgain();
-    this.#bell.ring();
-  }
-
   /** Free slots. A call under way may fill some of them. */
   #free(): number {
     return this.#settings.options.concurrency - this.#runs.busy - this.#settler.announcing;
   }
 
   #mayAsk(): boolean {
-    return this.#free() > 0 && this.#veto.until === Infinity && this.#runs.mostAtOnce() > 0;
+    return this.#free() > 0 && (this.#veto?.until ?? Infinity) === Infinity && this.#runs.mostAtOnce() > 0;
   }
 
   /** Calls that may bring jobs. */

@@ -8,6 +8,7 @@ import type { Milliseconds, Seconds } from '../base/clock';
 import { toError } from '../base/exception-text';
 import { nearest } from '../base/text';
 import { Recent } from '../base/collections';
+import { wants } from '../base/logger';
 import type { Middleware } from '../job/middleware';
 import { NOTHING_CHOSEN, type RunOptions, type WorkerDefaults } from '../job/options';
 import { keptCheckpoints, resolveRun } from '../job/resolve-options';
@@ -281,7 +282,8 @@ export class Executor {
     }
     job.handler = 'running';
     this.#settings.starting?.();
-    logStart(logger, job);
+    // With thousands of jobs a second, only if somebody asks for it.
+    if (wants(logger, 'debug')) logStart(logger, job);
     const cameBack = (given?: Error): void => {
       job.handler = 'came-back';
       // Before anybody else sees it.

@@ -7,6 +7,7 @@
 import type { Milliseconds, Timer, Seconds } from '../base/clock';
 import { endOfPage } from '../base/collections';
 import { errorMessage } from '../base/exception-text';
+import { wants } from '../base/logger';
 import { FailedCap } from '../application/failed/failed-stores';
 import type {
   Reservation,
@@ -317,7 +318,7 @@ export class Settler {
       return this.#announce(this.#announcer.announceLost(job, outcome));
     }
     this.counts[outcome.settlement.outcome] += 1;
-    logOutcome(logger, one);
+    if ((outcome.error ?? outcome.reason) !== undefined || wants(logger, 'info')) logOutcome(logger, one);
     // This may take long if very many are kept: no slot waits for it.
     if (outcome.settlement.outcome === 'failed') void this.#cap?.kept(job.queue);
     this.#announce(this.#announcer.announce(job, outcome));

@@ -26,7 +26,6 @@ export class Veto {
 
   /** Whether to reserve now. Each answer allows one reserve; without an answer, the hooks are asked. */
   allows(): boolean {
-    if (!this.#settings.application.hooks.hears.looping) return true;
     const isAllowed = this.#asked === 'allowed';
     if (isAllowed) this.#asked = 'not yet';
     else if (this.#asked === 'not yet') void this.#ask();

@@ -2,7 +2,7 @@ import { connectMemory } from '../../src/connections/memory/connection';
 import { Job } from '../../src/job/job';
 import type { Connection, ReserveReply, Settlement, SettleResult, Wanted } from '../../src/connections/contract';
 import { NOTHING, settledThen } from '../../src/connections/kit/connection';
-import { LeaseKeeper } from '../../src/worker/lease/keeper';
+import { LeaseRenewal, type Held } from '../../src/worker/lease/renewal';
 import { Worker } from '../../src/worker/worker';
 import { elapse, Gate, testApplication, until, type TestApplication } from '../support/application';
 import { reserveFrom, settleIn } from '../support/exchange';
@@ -240,8 +240,8 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
   it('adds one listener to a pending renewal, however many reserves go on without its queue', async () => {
     const { worker, ended } = await work();
     let listeners = 0;
-    const { renewEnded } = LeaseKeeper.prototype;
-    jest.spyOn(LeaseKeeper.prototype, 'renewEnded').mockImplementation(function (this: LeaseKeeper) {
+    const { renewEnded } = LeaseRenewal.prototype;
+    jest.spyOn(LeaseRenewal.prototype, 'renewEnded').mockImplementation(function (this: LeaseRenewal<Held>) {
       const renewals = renewEnded.call(this);
       for (const renewal of renewals?.values() ?? []) {
         if (Object.hasOwn(renewal, 'then')) continue;

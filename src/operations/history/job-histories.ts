@@ -167,7 +167,7 @@ export class JobHistories implements Observer {
     if (!this.#isOurs(job)) return;
     const { counters } = reservation;
     if (outcome === 'completed' && this.#completed?.hasRoom === true) this.#remember(run, this.#completed);
-    const worth = worthKeeping(run);
+    const worth = outcome === 'completed' ? undefined : worthKeeping(run);
     if (worth === undefined && counters.crashes + counters.timeouts === 0) return;
     if (!this.#trails.hasRoom && this.#trails.get(job.id) === undefined) return this.#trails.leaveOut();
     const attempt = worth && this.#attemptOf(run, worth);
@@ -274,10 +274,10 @@ export class JobHistories implements Observer {
   }
 }
 
-/** The outcome under which an attempt is kept. Undefined if it is not kept. */
+/** The outcome under which an attempt that did not complete is kept. Undefined if it is not kept. */
 function worthKeeping({ outcome, error, isAttempt }: EndedRun): AttemptOutcome | undefined {
   if (outcome === 'cancelled') return 'cancelled';
-  if (!isAttempt || outcome === 'completed') return undefined;
+  if (!isAttempt) return undefined;
   if (outcome === 'lost') return 'lost';
   const code = error instanceof OnqueueError ? error.code : undefined;
   if (error === undefined || FREE.has(code ?? '')) return undefined;

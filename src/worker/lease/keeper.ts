@@ -107,19 +107,12 @@ export class LeaseKeeper {
   }
 
   /**
-   * Renews the leases that have ended, for example after an outage, each queue by itself. Without that, a reserve on one of
-   * these queues would reclaim its jobs and hand them out a second time. Undefined if there are none.
-   */
-  renewEnded(): ReadonlyMap<string, Promise<void>> | undefined {
-    return this.#renewal.renewEnded();
-  }
-
-  /**
-   * The queues that a reserve has to leave out until their ended leases are renewed. If these would be all of `queues`, waits for
-   * the first renewal. Undefined if there are none.
+   * Renews the leases that have ended, for example after an outage, and gives their queues: a reserve has to leave them out until
+   * then, or it would reclaim their jobs and hand them out a second time. If these would be all of `queues`, waits for the first
+   * renewal. Undefined if there are none.
    */
   leftOut(queues: readonly string[]): Promise<ReadonlySet<string>> | undefined {
-    const renewals = this.renewEnded();
+    const renewals = this.#renewal.renewEnded();
     return renewals && this.#leftOut(renewals, queues);
   }
 
@@ -152,7 +145,7 @@ export class LeaseKeeper {
     }
     if (renewals.size < queues.length) return new Set(renewals.keys());
     await Promise.race(renewals.values());
-    return new Set(this.renewEnded()?.keys());
+    return new Set(this.#renewal.renewEnded()?.keys());
   }
 
   #newLink(): LeaseLink | undefined {
