@@ -106,6 +106,8 @@ interface Asked extends Purpose {
  */
 const MOST_ENDS = 3;
 const LEAST_LIMIT = 1024 * 1024;
+/** By how many bytes the text of a job grows at most while it is tried again: its counters. */
+const GROWTH = 128;
 
 const CLOSED = new Error('the connection was closed');
 
@@ -116,6 +118,8 @@ export class RedisCaller extends StoreCaller<Asked> {
   /** Calls that got no answer by their deadline, each with the address that it waits for. */
   readonly #unanswered = new Map<Patience, string>();
   readonly #toldAt = new Recent<string, Milliseconds>(MOST_TOLD);
+  /** The most bytes of a text of which it is known that it can also come back with an outcome. */
+  longest = LEAST_LIMIT - GROWTH;
 
   constructor(link: RedisLink, settings: RedisCallerSettings) {
     super(settings);
@@ -158,6 +162,19 @@ export class RedisCaller extends StoreCaller<Asked> {
     } catch (error) {
       throw this.#failure(command, { consequence, error });
     }
+  }
+
+  /**
+   * Asks whether Redis takes a text of so many bytes even when it has grown: a job that it takes only now could never be settled,
+   * and would run again and again.
+   *
+   * @param key of ours, to which the user has access
+   * @throws `callTooLong`
+   */
+  async admit(bytes: number, key: string, consequence: string): Promise<void> {
+    if (bytes <= this.longest) return;
+    await this.command('exists', [key.padEnd(bytes + GROWTH, '-')], { consequence });
+    this.longest = Math.max(this.longest, bytes);
   }
 
   /** Rejects with QueueUnavailableError, `foreignKey`, `redisRefused`. */

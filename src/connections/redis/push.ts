@@ -105,10 +105,12 @@ export class PushLane extends Lane<Push> {
     const since = this.caller.settings.clock.monotonic();
     // All entries of a batch may be refused, so they fill a call of their own.
     const jobs = joining === undefined ? entries.length : MOST_JOBS;
-    return new Promise((resolve, reject) => {
-      this.waiting.push({ entries, isKeyed, joining, jobs, bytes, isSingle: false, since, resolve, reject });
-      this.goOn();
-    });
+    const send = (): Promise<readonly Pushed[] | undefined> =>
+      new Promise((resolve, reject) => {
+        this.waiting.push({ entries, isKeyed, joining, jobs, bytes, isSingle: false, since, resolve, reject });
+        this.goOn();
+      });
+    return bytes <= this.caller.longest ? send() : admitted(this.caller, entries, this.#keys[1]!).then(send);
   }
 
   protected async carry(pushes: readonly Push[], { sequence, since, at, before }: Sent): Promise<void> {
@@ -119,7 +121,7 @@ export class PushLane extends Lane<Push> {
     const keys =
       joining === undefined && !isLaned ? this.#keys : [...this.#keys, ...this.#laneKeys, ...(joining?.keys ?? [])];
     if (joining !== undefined) args.push(...joining.args);
-    const consequence = `${count === 1 ? 'a job was' : `${count} jobs were`} not queued`;
+    const consequence = notQueued(count);
     const rule = before === undefined ? 'any' : 'next';
     let answer = await this.caller.script('push', keys, [sequence, rule, ...args], { consequence, since });
     if (String(answer[0]) === 'gap') {
@@ -165,7 +167,8 @@ export async function pushOnce(
   { key, until }: Once,
 ): Promise<PushedOnce> {
   names.note(queue);
-  const { once } = keys.queue(queue);
+  const { once, ready } = keys.queue(queue);
+  await admitted(caller, entries, ready);
   const id = begins?.id ?? entries[0]?.ties?.batch?.id;
   const joining = id === undefined ? undefined : joiningOf(id, keys, queue, entries, begins);
   const { args } = entriesOf([{ entries, isKeyed: true }]);
@@ -173,7 +176,7 @@ export async function pushOnce(
     'push-once',
     [once(key), ...keys.of(queue, ['ready', 'delayed', 'notify', 'unique', 'lanes', 'held']), ...(joining?.keys ?? [])],
     [clientId(), until / 1000, ...args, ...(joining?.args ?? [])],
-    { consequence: entries.length === 1 ? 'a job was not queued' : `${entries.length} jobs were not queued` },
+    { consequence: notQueued(entries.length) },
   )) as readonly [Buffer, ...pairs: Pairs[]];
   switch (String(word)) {
     case 'before':
@@ -184,6 +187,16 @@ export async function pushOnce(
       throw batchEnded(caller.settings.name, joining!.id, String(held) as BatchEnd);
   }
   return pushedOf([{ entries }], held, replaced)[0] ?? entries.map(() => 'queued');
+}
+
+function notQueued(jobs: number): string {
+  return `${jobs === 1 ? 'a job was' : `${jobs} jobs were`} not queued`;
+}
+
+/** @throws `callTooLong` if the longest entry could not come back with an outcome */
+async function admitted(caller: RedisCaller, entries: readonly Entry[], key: string): Promise<void> {
+  const longest = Math.max(...entries.map(({ payload }) => pageBytes(payload)));
+  await caller.admit(longest, key, notQueued(entries.length));
 }
 
 /** What became of the entries of each list, for lists of which some entries were not simply queued. */

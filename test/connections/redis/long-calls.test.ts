@@ -110,6 +110,29 @@ describe('a text that is longer than redis takes', () => {
     ]);
   });
 
+  it('is refused if it would be too long only with the counters of another try, also under a key', async () => {
+    await limit('1mb');
+    const connection = world.connect({}, { deadline: 600 });
+    const filled = (bytes: number) => ({ payload: text('long', 'x'.repeat(bytes - text('long').length)) });
+    const once = { key: 'k', until: Date.now() + 60_000 };
+
+    await connection.push('q', [filled(MIB - 128)]);
+    for (const bytes of [MIB - 127, MIB - 60, MIB])
+      await expect(connection.push('q', [filled(bytes)])).rejects.toMatchObject({
+        code: 'E_REDIS_CALL_LENGTH',
+        facts: { consequence: expect.stringMatching(/not queued$/) as unknown },
+      });
+    await expect(connection.keys.pushOnce({ queue: 'q', entries: [filled(MIB - 60)] }, once)).rejects.toMatchObject({
+      code: 'E_REDIS_CALL_LENGTH',
+    });
+    await limit('2mb');
+    await connection.push('q', [filled(MIB)]);
+
+    const { reservations } = await reserveFrom(connection, request);
+    expect(reservations.map(({ payload }) => payload.length)).toEqual([MIB - 128]);
+    expect(await connection.queues.counts('q')).toMatchObject({ ready: 1, reserved: 1 });
+  });
+
   it('holds up no other job of its worker', async () => {
     const log = new RecordingLogger();
     const redis = { driver: 'redis', url: world.url, prefix: world.prefix, retryAfter: '60s' } as const;
