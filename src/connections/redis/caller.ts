@@ -33,7 +33,7 @@ import {
   foreignKey,
   isForbidden,
 } from './refusals';
-import type { LinkCall, RedisLink } from './link';
+import { CallHead, type Form, type LinkCall, type RedisLink } from './link';
 import { script, type ScriptName } from './scripts';
 import { NEEDED_VERSION, OldServer } from './client';
 import { typeOf } from './keys';
@@ -72,11 +72,7 @@ function scoredIn(reply: unknown): readonly Scored[] {
   return scored;
 }
 
-/** A call as it is sent; a script by its hash. */
-export type Form = readonly [command: string, args: Arguments];
 type InFull = () => Form;
-
-type Arguments = readonly (string | Buffer | number)[];
 
 /** Pause between two log lines about one subject: whoever has to fix it may have missed the first. */
 const TOLD_AGAIN: Milliseconds = 60_000;
@@ -132,7 +128,7 @@ export class RedisCaller extends StoreCaller<Asked> {
   }
 
   /** For idempotent commands only. @throws QueueUnavailableError, `redisRefused` */
-  command(command: string, args: Arguments, patience: Patience): Promise<unknown> {
+  command(command: string, args: Form[1], patience: Patience): Promise<unknown> {
     return this.#carryOut(command, patience, [command, args]);
   }
 
@@ -155,7 +151,7 @@ export class RedisCaller extends StoreCaller<Asked> {
   }
 
   /** For an answer that we can do without: the call is not repeated, and neither the process nor `close` waits for it. */
-  async glance(command: string, args: Arguments, consequence: string): Promise<unknown> {
+  async glance(command: string, args: Form[1], consequence: string): Promise<unknown> {
     const asked = askedFor(command, { consequence }, [command, args]);
     try {
       return await this.#attempt(asked, (this.settings.deadline * 1000) / ATTEMPTS_IN_SILENCE, false);
@@ -178,7 +174,14 @@ export class RedisCaller extends StoreCaller<Asked> {
   }
 
   /** Rejects with QueueUnavailableError, `foreignKey`, `redisRefused`. */
-  script(name: ScriptName, keys: readonly string[], args: Arguments, patience: Patience): Promise<readonly unknown[]> {
+  script(
+    name: ScriptName,
+    given: readonly string[] | CallHead,
+    args: Form[1],
+    patience: Patience,
+  ): Promise<readonly unknown[]> {
+    const head = given instanceof CallHead ? given : undefined;
+    const keys = head?.keys ?? (given as readonly string[]);
     const { sha, source, answers } = script(name);
     const operation = `script ${name}`;
     const named = [sha, keys.length, ...keys, this.settings.offset?.() ?? 0, ...args];
@@ -193,7 +196,7 @@ export class RedisCaller extends StoreCaller<Asked> {
       throw name === 'permitted' ? error : await explained(this, keys, error);
     };
     const inFull: InFull = () => ['eval', named.with(0, source)];
-    return this.#carryOut(operation, patience, ['evalsha', named], inFull).then(checked, refused);
+    return this.#carryOut(operation, patience, ['evalsha', named, head], inFull).then(checked, refused);
   }
 
   /** What is sent is written when the function that it returns is called. */
@@ -303,7 +306,7 @@ export class RedisCaller extends StoreCaller<Asked> {
     asked.call = undefined;
     asked.node = undefined;
     if (this.#link.isClosed) return Promise.reject(CLOSED);
-    const call = (asked.call = (asked.apart ?? this.#link).send(...asked.form, isMissed));
+    const call = (asked.call = (asked.apart ?? this.#link).send(asked.form, isMissed));
     // Replies that arrived while a job blocked the event loop are read before we believe the silence.
     const silent = (): void => void endOfTurn().then(() => call.lose(new Silence()));
     // An unanswered call keeps the process alive until its deadline.

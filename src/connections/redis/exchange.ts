@@ -21,6 +21,8 @@ import type { Milliseconds } from '../../base/clock';
 import { countersIn, countersTail, noCounters, readCounters } from '../../payload/counters';
 import { callTooLong } from './refusals';
 import type { ClientSource } from './client';
+import { CallHead } from './link';
+import { script } from './scripts';
 import { readTies } from '../../payload/ties';
 import { changeBy } from '../kit/batch-counts';
 import { tieOf } from './push';
@@ -152,6 +154,9 @@ export class ExchangeLane extends Lane<Exchange> {
   readonly #settling: Settling;
   readonly #many: ManyQueues | undefined;
   #forgotten = false;
+  /** The beginning of the last call, and its queues behind that of its record: the next call usually has the same. */
+  #head: CallHead | undefined;
+  #queues: readonly string[] = [];
 
   /**
    * @param settling remembers what was written if outcomes are refused in part
@@ -210,25 +215,20 @@ export class ExchangeLane extends Lane<Exchange> {
       if (exchange.insists === true) insist = 'always';
     }
     const many = wanted !== undefined && wanted.queues.length > FEW_QUEUES ? this.#many : undefined;
-    const asked = many?.of(wanted!, sentAt.monotonic) ?? wanted?.queues ?? [];
+    const asked = many?.of(wanted!, sentAt.monotonic) ?? wanted?.queues ?? NONE;
     const queues = [...new Set(asked)];
     const sources = queues.length;
     const { order, args } = outcomesOf(settlements, queues, names);
     // The record stands with the first queue of the worker, whichever of them are looked at.
-    const shared = this.#store.keys.queue(wanted?.queues[0] ?? queues[0]!);
-    const { control, cancelled, reasons, unique, batches, cancelledBatches, lanes, held } = shared;
-    const keys = [shared.client(this.id), control, cancelled, reasons, unique, batches, cancelledBatches, lanes, held];
-    for (const queue of queues) {
-      const { ready, delayed, reserved, notify, failed, failedJobs } = this.#store.keys.queue(queue);
-      keys.push(ready, delayed, reserved, notify, failed, failedJobs);
-    }
+    const head = this.#headOf(queues, wanted?.queues[0] ?? queues[0]!);
+    const { keys } = head;
     const limit = Math.min(wanted?.limit ?? 0, MOST_JOBS);
     const consequence = consequenceOf(settlements.length);
     let answer: Answer;
     try {
       const given = [sequence, this.id, wanted?.lease ?? 0, limit, sources, ...args];
       const patience = { consequence, since, insist, first: exchanges[0]!.first };
-      answer = (await caller.script('exchange', keys, given, patience)) as unknown as Answer;
+      answer = (await caller.script('exchange', head, given, patience)) as unknown as Answer;
     } catch (error) {
       return this.#leftOut(error, exchanges, settlements);
     }
@@ -252,6 +252,21 @@ export class ExchangeLane extends Lane<Exchange> {
     for (const place of places) results[order[place - 1]!] = undefined;
     const error = await explained(caller, keys.slice(1), caller.errorOf(String(refusal), consequence));
     this.#tell(exchanges, results, reply, error);
+  }
+
+  /** @param first the queue that the record belongs to */
+  #headOf(queues: readonly string[], first: string): CallHead {
+    const known = this.#queues;
+    const isKnown = known.length === queues.length + 1 && known[0] === first;
+    if (isKnown && queues.every((queue, at) => queue === known[at + 1])) return this.#head!;
+    const { keys } = this.#store;
+    const shared = keys.queue(first);
+    const { control, cancelled, reasons, unique, batches, cancelledBatches, lanes, held } = shared;
+    this.#queues = [first, ...queues];
+    return (this.#head = new CallHead(script('exchange').sha, [
+      ...[shared.client(this.id), control, cancelled, reasons, unique, batches, cancelledBatches, lanes, held],
+      ...queues.flatMap((queue) => keys.of(queue, ['ready', 'delayed', 'reserved', 'notify', 'failed', 'failedJobs'])),
+    ]));
   }
 
   /**

@@ -12,6 +12,24 @@ import type { Client, ClientSource } from './client';
 
 type Argument = string | Buffer | number;
 
+/** A call as it is sent; a script by its hash. */
+export type Form = readonly [command: string, args: readonly Argument[], head?: CallHead | undefined];
+
+/** The beginning of all calls of one script with the same keys: put into text once. */
+export class CallHead {
+  readonly keys: readonly string[];
+  /** How many arguments it stands for. */
+  readonly count: number;
+  readonly text: string;
+
+  constructor(sha: string, keys: readonly string[]) {
+    const words = ['evalsha', sha, String(keys.length), ...keys];
+    this.keys = keys;
+    this.count = words.length - 1;
+    this.text = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('');
+  }
+}
+
 const BACKOFF = { first: 50, longest: 1000 };
 
 export class RedisLink {
@@ -52,9 +70,9 @@ export class RedisLink {
    *
    * @param isMissed whether anybody waits for the answer: then the connection keeps the process alive and is restored
    */
-  send(command: string, args: readonly Argument[], isMissed = true): LinkCall {
+  send([command, args, head]: Form, isMissed = true): LinkCall {
     const client = this.#client !== undefined && this.#client.status !== 'end' ? this.#client : this.#opened();
-    const call = new LinkCall(command, args, client, (this.#sent += 1), this.#answers, this.#ended);
+    const call = new LinkCall(command, args, head, client, (this.#sent += 1), this.#answers, this.#ended);
     if (isMissed) {
       this.#calls.push(call);
       if (this.#calls.length === 1) holdSockets(client, true);
@@ -267,6 +285,7 @@ function holdSockets(client: Client, held: boolean): void {
 export class LinkCall extends Command {
   /** Settles with the answer, or when the connection it was sent on ends. Never, if nothing is answered. */
   readonly reply: Promise<unknown>;
+  readonly head: CallHead | undefined;
   readonly client: Client;
   /** Its number among all calls of the link. */
   readonly number: number;
@@ -284,6 +303,7 @@ export class LinkCall extends Command {
   constructor(
     name: string,
     args: readonly Argument[],
+    head: CallHead | undefined,
     client: Client,
     number: number,
     answers: number,
@@ -293,6 +313,7 @@ export class LinkCall extends Command {
     super(name, [], { replyEncoding: null });
     this.args = args as Argument[];
     this.reply = this.promise;
+    this.head = head;
     this.client = client;
     this.sent = client.status === 'ready';
     this.number = number;
@@ -302,10 +323,11 @@ export class LinkCall extends Command {
   }
 
   override toWritable(): Buffer {
+    const { name, head } = this;
     const args = this.args as readonly Argument[];
     // In ASCII every character is one byte, so all arguments can be joined first and measured once.
-    let joined = joinedText(this.name, args, wasAscii);
-    if (wasAscii && !joined.isAscii) joined = joinedText(this.name, args, false);
+    let joined = joinedText(name, args, head, wasAscii);
+    if (wasAscii && !joined.isAscii) joined = joinedText(name, args, head, false);
     const { pieces, size, isAscii } = joined;
     wasAscii = isAscii;
     const bytes = Buffer.allocUnsafe(size);
@@ -352,10 +374,11 @@ interface Joined {
 }
 
 /** @param isAscii whether each character of the texts may be taken for a byte */
-function joinedText(name: string, args: readonly Argument[], isAscii: boolean): Joined {
+function joinedText(name: string, args: readonly Argument[], head: CallHead | undefined, isAscii: boolean): Joined {
   const pieces: (string | Buffer)[] = [];
-  let text = `*${args.length + 1}\r\n$${name.length}\r\n${name}\r\n`;
-  for (const arg of args) {
+  let text = `*${args.length + 1}\r\n${head?.text ?? `$${name.length}\r\n${name}\r\n`}`;
+  for (let at = head?.count ?? 0; at < args.length; at += 1) {
+    const arg = args[at]!;
     if (typeof arg === 'object') {
       pieces.push(`${text}$${arg.length}\r\n`, arg);
       text = '\r\n';

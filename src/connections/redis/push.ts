@@ -10,6 +10,8 @@ import type { Entry, Pushed, Once, PageToPush, PushedOnce } from '../contract';
 import { batchEnded, DuplicatePayloadError } from '../errors';
 import type { RedisCaller } from './caller';
 import { clientId, type Keys } from './keys';
+import { CallHead } from './link';
+import { script } from './scripts';
 import { fillsCall, Lane, whenOf, type Sent, type Waiting } from './lane';
 import { afterMicrotasks, type Seconds } from '../../base/clock';
 import { MOST_JOBS, pageBytes, pagesOf } from '../../base/collections';
@@ -47,6 +49,8 @@ export class PushLane extends Lane<Push> {
   readonly #names: Keys;
   readonly #keys: readonly string[];
   readonly #laneKeys: readonly string[];
+  /** The beginning of calls without lanes and batches. */
+  #head: CallHead | undefined;
   readonly #onForgotten: () => void;
   /** The last call sent may refuse a duplicate. Its answer must be known: the record of a later call would hide it. */
   #mayRefuse = false;
@@ -119,7 +123,9 @@ export class PushLane extends Lane<Push> {
     this.#mayRefuse = mayRefuse || joining?.isNew === false;
     this.#batch = mayRefuse ? undefined : joining?.id;
     const keys =
-      joining === undefined && !isLaned ? this.#keys : [...this.#keys, ...this.#laneKeys, ...(joining?.keys ?? [])];
+      joining === undefined && !isLaned
+        ? (this.#head ??= new CallHead(script('push').sha, this.#keys))
+        : [...this.#keys, ...this.#laneKeys, ...(joining?.keys ?? [])];
     if (joining !== undefined) args.push(...joining.args);
     const consequence = notQueued(count);
     const rule = before === undefined ? 'any' : 'next';

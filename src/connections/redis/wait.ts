@@ -8,10 +8,9 @@ import { endOfTurn, type Milliseconds, type Seconds, type Timer, type Clock } fr
 import { wordsOf } from '../../base/foreign-error';
 import type { ReserveReply, Wanted } from '../contract';
 import { Waits } from '../kit/connection';
-import type { Form } from './caller';
 import type { ClientSource } from './client';
 import { clientId } from './keys';
-import { RedisLink } from './link';
+import { RedisLink, type Form } from './link';
 import { isForbidden, remedyOf, isReply } from './refusals';
 import type { RedisStore } from './store';
 
@@ -260,8 +259,8 @@ export class HintRead {
     if (followed !== undefined) this.#waits.delete(followed);
     const milliseconds = Math.max(left, SHORTEST_READ);
     const read = interruption === undefined ? [...keys] : [interruption, ...keys];
-    const call = link.send('blpop', [...read, milliseconds / 1000]);
-    const carriedOut = followed?.form && link.send(...followed.form).reply.then(followed.wake, followed.lose);
+    const call = link.send(['blpop', [...read, milliseconds / 1000]]);
+    const carriedOut = followed?.form && link.send(followed.form).reply.then(followed.wake, followed.lose);
     let isOver = false;
     let isSilent = false;
     const giveUp = (): void => {

@@ -36,48 +36,48 @@ describe('a link to redis', () => {
     ['texts beyond ASCII', ['Grüße', Buffer.from('日本'), '日本', 7]],
     ['a lone surrogate', ['a\ud800b', Buffer.from('c')]],
   ])('passes arguments to the server unchanged: %s', async (_, args) => {
-    const reply = link.send('eval', ['return ARGV', 0, ...args]).reply;
+    const reply = link.send(['eval', ['return ARGV', 0, ...args]]).reply;
     expect(await reply).toEqual(args.map((arg) => (Buffer.isBuffer(arg) ? arg : Buffer.from(String(arg)))));
   });
 
   it('makes calls whose reject function does not hold them, which would keep their texts until a full collection', async () => {
-    const call = link.send('ping', []);
+    const call = link.send(['ping', []]);
     expect(String(call.reject)).toBe('function () { [native code] }');
     expect(String(await call.reply)).toBe('PONG');
   });
 
   it('replaces a client once, even if later callers give up on it too', async () => {
-    const first = link.send('ping', []);
+    const first = link.send(['ping', []]);
     await first.reply;
     link.replace(first.client);
-    const second = link.send('ping', []);
+    const second = link.send(['ping', []]);
     link.replace(first.client);
     expect(String(await second.reply)).toBe('PONG');
-    expect(link.send('ping', []).client).toBe(second.client);
+    expect(link.send(['ping', []]).client).toBe(second.client);
   });
 
   it('rejects unanswered calls of a lost connection and connects again', async () => {
-    const id = Number(await link.send('client', ['id']).reply);
-    const unanswered = link.send('blpop', [`${world.prefix}nothing`, 0]);
+    const id = Number(await link.send(['client', ['id']]).reply);
+    const unanswered = link.send(['blpop', [`${world.prefix}nothing`, 0]]);
     await world.client.client('KILL', 'ID', id);
     await expect(unanswered.reply).rejects.toThrow('the connection ended before an answer came');
     expect(unanswered.sent).toBe(true);
-    expect(await link.send('client', ['id']).reply).not.toBe(id);
+    expect(await link.send(['client', ['id']]).reply).not.toBe(id);
   });
 
   it('remembers that a replica refused to write until another server answers: calls lost with its connection have that reason', async () => {
-    const refused = link.send('eval', ["return redis.error_reply('READONLY a replica')", 0]).reply;
+    const refused = link.send(['eval', ["return redis.error_reply('READONLY a replica')", 0]]).reply;
     await expect(refused).rejects.toThrow('READONLY');
     expect(link.failure?.message).toContain('READONLY');
 
-    await link.send('ping', []).reply;
+    await link.send(['ping', []]).reply;
     expect(link.failure).toBeUndefined();
   });
 
   it('keeps unsent calls until there is a connection', async () => {
     const port = await freePort();
     link = new RedisLink(clientSource({ driver: 'redis', url: `redis://127.0.0.1:${port}/0` }));
-    const call = link.send('ping', []);
+    const call = link.send(['ping', []]);
     await eventually(() => link.failure);
     const server = await startRedisServer({ port });
     expect(String(await call.reply)).toBe('PONG');
@@ -89,10 +89,10 @@ describe('a link to a cluster', () => {
   it('ends the connection to a silent node once, however many calls on it are given up', async () => {
     const world = await RedisWorld.startCluster();
     const link = new RedisLink(clientSource({ driver: 'redis', cluster: [world.url] }));
-    await link.send('get', ['x']).reply;
+    await link.send(['get', ['x']]).reply;
     // This answer shows that the cluster as a whole is not silent.
-    const last = link.send('get', ['x']);
-    const unanswered = Array.from({ length: 12 }, () => link.send('blpop', ['nothing', 0]));
+    const last = link.send(['get', ['x']]);
+    const unanswered = Array.from({ length: 12 }, () => link.send(['blpop', ['nothing', 0]]));
     await last.reply;
     const { stream } = (last.client as Cluster).nodes()[0]!;
     const before = stream.listenerCount('close');

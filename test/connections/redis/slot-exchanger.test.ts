@@ -1,12 +1,15 @@
 import { Settling } from '../../../src/connections/kit/connection';
 import type { RedisCaller } from '../../../src/connections/redis/caller';
+import type { CallHead } from '../../../src/connections/redis/link';
 import { Keys } from '../../../src/connections/redis/keys';
 import type { QueueNames, RedisStore, SilentMasters } from '../../../src/connections/redis/store';
 import { SlotExchanger } from '../../../src/connections/redis/cluster';
 import { TestClock } from '../../../src/testing/test-clock';
 
 function exchangerOf(script: (name: unknown, keys: readonly string[]) => Promise<unknown>): SlotExchanger {
-  const caller = { settings: { clock: new TestClock(), deadline: 60 }, script } as unknown as RedisCaller;
+  const settings = { clock: new TestClock(), deadline: 60 };
+  const called = (name: unknown, { keys }: CallHead): Promise<unknown> => script(name, keys);
+  const caller = { settings, script: called } as unknown as RedisCaller;
   const ordered = { note: () => undefined, forget: () => undefined } as unknown as QueueNames;
   const masters = { has: () => false, inTime: (_: string, asked: unknown) => asked } as unknown as SilentMasters;
   const keys = new Keys('laravel:queues:', true);

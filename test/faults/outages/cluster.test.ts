@@ -88,7 +88,7 @@ describe('a cluster of three masters', () => {
     // Connections of earlier tests are still closing.
     await eventually(() => held() === 0);
     const link = new RedisLink(clientSource({ driver: 'redis', cluster: cluster.urls }));
-    const call = link.send('ping', []);
+    const call = link.send(['ping', []]);
     await call.reply;
     const idle = (call.client as Cluster).nodes().filter(({ status }) => status === 'wait');
 
