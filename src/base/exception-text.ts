@@ -146,9 +146,13 @@ function codeOf(error: Error): string | undefined {
   return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-// Only the kind of an object: its fields may be the job's data, which must not end up in a failure's text.
+// What clients that throw plain objects say in them; otherwise only the kind: other fields may be the job's data, which must not
+// end up in a failure's text.
 function describe(value: unknown): string {
-  return typeof value === 'object' && value !== null ? Object.prototype.toString.call(value) : String(value);
+  if (typeof value !== 'object' || value === null) return String(value);
+  const { code, message } = value as { readonly code?: unknown; readonly message?: unknown };
+  if (typeof message !== 'string' || message === '') return Object.prototype.toString.call(value);
+  return typeof code === 'string' || typeof code === 'number' ? `${code}: ${message}` : message;
 }
 
 function stackOf(error: Error): string {

@@ -1,5 +1,5 @@
 import { runInNewContext } from 'node:vm';
-import { errorRecord, errorName, exceptionText } from '../../src/base/exception-text';
+import { errorRecord, errorMessage, errorName, exceptionText, toError } from '../../src/base/exception-text';
 
 class NetworkDown extends Error {}
 
@@ -55,4 +55,18 @@ it('a cause is called by its class too, even if it comes from another realm', ()
 
   expect(exceptionText(new NetworkDown('x', { cause }))).toContain('Caused by: Refused: no');
   expect(errorRecord(new NetworkDown('x', { cause })).cause).toMatchObject({ type: 'Refused', message: 'no' });
+});
+
+it.each<[string, unknown, string]>([
+  [
+    'an object with a message and a code',
+    { code: '23505', message: 'duplicate key', hint: 'a secret' },
+    '23505: duplicate key',
+  ],
+  ['an object with a message', { message: 'no such bucket' }, 'no such bucket'],
+  ['an object that says nothing', { password: 'hunter2' }, '[object Object]'],
+  ['a message that is no text', { message: { password: 'hunter2' } }, '[object Object]'],
+])('%s is no error, but what it says of itself is kept: %p', (_, thrown, words) => {
+  expect(errorMessage(thrown)).toBe(`a value that is not an error was thrown: ${words}`);
+  expect(exceptionText(toError(thrown))).not.toMatch(/hunter2|a secret/);
 });
