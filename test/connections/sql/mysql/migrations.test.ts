@@ -4,6 +4,7 @@ import { tableNames } from '../../../../src/connections/sql/address';
 import { uniqueKey, withTies } from '../../../../src/payload/ties';
 import { idOf, payload, reserve } from '../open-database';
 import { begin } from '../server/batches';
+import { firstMysqlTables } from '../server/first-tables';
 import { describeLivingMigrations } from '../server/living-migrations';
 import { describeMigrations } from '../server/migrations';
 import { MysqlWorld } from './open-mysql';
@@ -13,6 +14,7 @@ const world = new MysqlWorld().forTests();
 describeMigrations(world, /^MariaDB [\d.]+$/);
 
 describeLivingMigrations(world, {
+  first: firstMysqlTables,
   lacked: (table) => ({
     1: [`DROP TABLE ${table}_unique_keys`],
     2: [`DROP TABLE ${table}_batches`],

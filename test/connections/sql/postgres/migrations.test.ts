@@ -6,6 +6,7 @@ import { eventually } from '../../../support/eventually';
 import { meantToPass } from '../../../support/meant-to-pass';
 import { payload } from '../open-database';
 import { begin, counted } from '../server/batches';
+import { firstPostgresTables } from '../server/first-tables';
 import { describeLivingMigrations } from '../server/living-migrations';
 import { describeMigrations } from '../server/migrations';
 import { completeAll, pushes, tied } from '../server/unique-keys';
@@ -62,6 +63,7 @@ it('tables of version 7 keep the function with which its processes still push', 
 });
 
 describeLivingMigrations(world, {
+  first: firstPostgresTables,
   lacked: (table) => ({
     2: [`DROP INDEX "${table}_texts"`],
     3: [],

@@ -6,6 +6,8 @@ import { payload } from '../open-database';
 import type { ServerWorld } from './server-world';
 
 export interface Living {
+  /** The statements that make the tables of 0.1.0. */
+  readonly first: (table: string) => string;
   /** What a version lacked of the tables of the next one, by version, oldest first. */
   readonly lacked: (table: string) => Readonly<Record<number, readonly string[]>>;
   /** Removes an index of the jobs table. */
@@ -16,7 +18,10 @@ export interface Living {
   readonly insert: (table: string, id: string) => string;
 }
 
-export function describeLivingMigrations(world: ServerWorld, { lacked, dropIndex, snapshot, insert }: Living): void {
+export function describeLivingMigrations(
+  world: ServerWorld,
+  { first, lacked, dropIndex, snapshot, insert }: Living,
+): void {
   const versions = Object.keys(lacked('jobs')).map(Number);
 
   const migrating = (logger: RecordingLogger): SqlConnection => world.connect({}, { logger });
@@ -72,6 +77,31 @@ export function describeLivingMigrations(world: ServerWorld, { lacked, dropIndex
       expect(await run).toEqual({ from: versions[0], to: connection.migrations.version });
       expect(await connection.queues.counts('default')).toMatchObject({ delayed: 1 });
       expect((await connection.diagnose()).filter(({ level }) => level === 'error')).toEqual([]);
+    });
+
+    it('of the tables of 0.1.0 waits for a backup of them all, beside which its programs go on', async () => {
+      const { table } = world;
+      await world.rows(first(table));
+      const [backup, program] = [await world.client(), await world.client()];
+      await program.query(insert(table, 'before'));
+      await backup.query(snapshot);
+      for (const name of [table, ...['queues', 'locks', 'orders', 'calls'].map((part) => `${table}_${part}`)]) {
+        await backup.query(`SELECT count(*) FROM ${name}`);
+      }
+      await backup.query(`SELECT count(*) FROM failed_${table}`);
+      const logger = new RecordingLogger();
+      const connection = migrating(logger);
+      const run = connection.migrations.run();
+
+      await eventually(() => logger.messages('warn').length > 0);
+      for (const id of ['a', 'b', 'c']) await program.query(insert(table, id));
+      await backup.query('COMMIT');
+
+      expect(await run).toEqual({ from: 1, to: connection.migrations.version });
+      await program.query(insert(table, 'after'));
+      expect(await connection.queues.counts('default')).toEqual({ ready: 0, delayed: 5, reserved: 0 });
+      const found = await connection.diagnose();
+      expect(found.filter(({ level, subject }) => level !== 'ok' && subject !== 'latency')).toEqual([]);
     });
 
     it('makes an index again that is gone from tables of the right version', async () => {
