@@ -43,7 +43,7 @@ interface Asked {
   readonly news: number;
   readonly waits: boolean;
   /** Queues left out, because they would hand out jobs that are already running here. */
-  readonly unasked: ReadonlySet<string> | undefined;
+  readonly unasked?: ReadonlySet<string> | undefined;
 }
 
 /** A call that waits in the store, beside the others. */
@@ -257,15 +257,12 @@ export class Loop {
       if (!this.#haveAskedAll) this.#lookAgain();
       if ((this.#hasMore === 'no' || this.#free() <= 0) && !this.#store.isPausing) return this.#count(this.#emptiness!);
     }
-    return this.#stuck() ?? this.#goOn();
+    return this.#goOn();
   }
 
-  // Only where another process follows this one.
-  #stuck(): StopReason | undefined {
-    return this.#settings.process.endsProcess === true && this.#runs.areStuck() ? 'stuck' : undefined;
-  }
-
-  #goOn(): undefined {
+  #goOn(): StopReason | undefined {
+    // Only where another process follows this one.
+    if (this.#settings.process.endsProcess === true && this.#runs.areStuck() && this.#isSettled()) return 'stuck';
     this.#exchangeAll();
     return this.#underWay > 0 ? undefined : this.#rest();
   }
@@ -400,13 +397,7 @@ export class Loop {
 
   async #waited(wait: Wait, wanted: Wanted): Promise<void> {
     const { limit, end } = wait;
-    const asked: Asked = {
-      limit,
-      at: momentOf(this.#settings.application.clock),
-      news: this.#news,
-      waits: true,
-      unasked: undefined,
-    };
+    const asked: Asked = { limit, at: momentOf(this.#settings.application.clock), news: this.#news, waits: true };
     this.#asked += limit;
     let reply: ReserveReply | undefined;
     try {
@@ -478,7 +469,7 @@ export class Loop {
     } catch (error) {
       this.#store.failed(error, 'counting');
     }
-    return isEmpty ? 'empty' : (this.#stuck() ?? this.#goOn());
+    return isEmpty ? 'empty' : this.#goOn();
   }
 
   // Runs finish and are settled; after `stop()` only within the grace, and then they are given back.

@@ -11,8 +11,6 @@
  */
 import type { Milliseconds, Seconds, Timer } from '../base/clock';
 import { Recent } from '../base/collections';
-import type { Application } from '../connections/application';
-import type { RecordStore } from '../connections/record-store';
 import { isCrashExcused, keepSuspicion, suspicionOf } from '../operations/suspicion';
 import { glimpseOf } from '../payload/counters';
 import { waitsToRunAlone } from './errors';
@@ -50,7 +48,7 @@ export class Suspect {
   /** Finds out whether the last crash of the job counts: once, however often somebody asks. */
   #excusing: Promise<boolean> | undefined;
   /** Writes of records, one after another. */
-  #writing: Promise<unknown> = Promise.resolve();
+  #writing: Promise<void> = Promise.resolve();
 
   constructor(settings: WorkerSettings, actions: SuspectActions) {
     this.#settings = settings;
@@ -133,9 +131,7 @@ export class Suspect {
 
   // It is taken again, with the crashes that count.
   #excuse(job: RunningJob): Promise<boolean> {
-    const { records, application } = this.#settings;
-    const stillWaits = (): boolean => this.waiting === job;
-    this.#excusing ??= excuseOf(job, application, records, stillWaits).then((outcome) => {
+    this.#excusing ??= excuseOf(job, this.#settings, () => this.waiting === job).then((outcome) => {
       if (outcome === undefined) return false;
       this.ended(job);
       this.#actions.end(job, outcome);
@@ -164,7 +160,7 @@ export class Suspect {
     // Records that are silent do not hold it up.
     this.#timer = this.#settings.application.clock.after(PATIENCE * 1000, start);
     void this.#excuse(job).then(async (isExcused) => {
-      if (isExcused) return;
+      if (isExcused || this.#job !== job) return;
       await this.#keep(job, 0, true);
       start();
     });
@@ -175,8 +171,7 @@ export class Suspect {
       job,
       releasedForFree(job, PAUSE, waitsToRunAlone(job.name, job.id, job.reservation.counters.crashes)),
     );
-    const { records, application } = this.#settings;
-    void Promise.all([isExcused(job, application, records), this.#known(job)]).then(([mayBeExcused, before]) => {
+    void Promise.all([isExcused(job, this.#settings), this.#known(job)]).then(([mayBeExcused, before]) => {
       const { crashes } = job.reservation.counters;
       const times = before + 1;
       this.#times.set(job.id, { crashes, times });
@@ -198,30 +193,22 @@ export class Suspect {
     return Math.max(this.#timesOf(job), kept?.times ?? 0);
   }
 
-  // Whether it is on record then. If not, the job waits once more, and is not shown as one that does; or its next crash is excused.
-  #keep({ id, fence, reservation }: RunningJob, times: number, isStarted = false): Promise<boolean> {
+  // Never rejects. Without a record, the job waits once more, and is not shown as one that does; or its next crash is excused.
+  #keep({ id, fence, reservation }: RunningJob, times: number, isStarted = false): Promise<void> {
     const { records } = this.#settings;
-    if (records === undefined) return Promise.resolve(false);
     const suspicion = { crashes: reservation.counters.crashes, fence, times, isStarted };
-    const kept = this.#writing
-      .then(() => keepSuspicion(records, id, suspicion))
-      .then(
-        () => true,
-        () => false,
-      );
-    this.#writing = kept;
-    return kept;
+    this.#writing = this.#writing.then(() => records && keepSuspicion(records, id, suspicion)).catch(() => undefined);
+    return this.#writing;
   }
 }
 
+type Recorded = Pick<WorkerSettings, 'application' | 'records'>;
+
 /** Whether the worker that crashed last had not started it. Never rejects. */
-async function isExcused(
-  { id, reservation: { counters } }: RunningJob,
-  { registry }: Application,
-  records: RecordStore | undefined,
-): Promise<boolean> {
+async function isExcused({ id, reservation }: RunningJob, { application, records }: Recorded): Promise<boolean> {
+  const { counters } = reservation;
   const before = { ...counters, crashes: counters.crashes - 1 };
-  const wasLastChance = before.crashes > 0 && mayBePoisonNext(before, registry);
+  const wasLastChance = before.crashes > 0 && mayBePoisonNext(before, application.registry);
   return records !== undefined && isCrashExcused(records, id, counters, wasLastChance).catch(() => false);
 }
 
@@ -233,11 +220,10 @@ async function isExcused(
  */
 export async function excuseOf(
   job: RunningJob,
-  application: Application,
-  records: RecordStore | undefined,
+  { application, records }: Recorded,
   isOpen = () => true,
 ): Promise<Outcome | undefined> {
-  if (records === undefined || !(await isExcused(job, application, records))) return undefined;
+  if (records === undefined || !(await isExcused(job, { application, records }))) return undefined;
   const { id, fence, reservation } = job;
   const noted = { crashes: reservation.counters.crashes, fence, times: 0, isStarted: false };
   const isNoted = await keepSuspicion(records, id, noted).then(isOpen, () => false);
