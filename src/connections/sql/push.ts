@@ -5,17 +5,19 @@
 import { withConsequence } from '../../base/onqueue-error';
 import { MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/collections';
 import type { NewBatch } from '../batch-store';
-import type { Pushed, Once, PushedOnce } from '../contract';
-import { ConnectionClosedError, QueueUnavailableError } from '../errors';
+import type { Entry, KeyStore, Pushed, Once, PushedOnce } from '../contract';
+import { batchEnded, ConnectionClosedError, DuplicatePayloadError, QueueUnavailableError } from '../errors';
+import { CallClient } from './calls';
+import { repeatable, type Database } from './database';
 import { skipped } from '../kit/batch-counts';
 import { Lane } from '../kit/lane';
-import type { Holders, QueuedJob, Dialect, PushAnswer } from './dialect';
-import { packetTooLarge } from './errors';
+import { newJob, type Holders, type QueuedJob, type Dialect, type PushAnswer } from './dialect';
+import { otherDatabase, packetTooLarge } from './errors';
 import { queuesOf } from './batches';
 import { timeOf } from './jobs';
 import { removeEnded } from './records';
 import { followerOf } from './exchange';
-import { rowsOf, runEach, sql, written, type Sql, type Work } from './statement';
+import { perform, rowsOf, runAll, runEach, sql, written, type Sql, type SqlSession, type Work } from './statement';
 
 interface Load {
   readonly jobs: readonly QueuedJob[];
@@ -25,30 +27,89 @@ interface Load {
   readonly reject: (error: unknown) => void;
 }
 
-/** Sends one call. Resolves with the holders of keys that the jobs wanted. */
-export type Send = (
-  jobs: readonly QueuedJob[],
-  consequence: string,
-  begins: NewBatch | undefined,
-) => Promise<Holders | undefined>;
-
 export class PushLane {
-  readonly #connection: string;
-  readonly #send: Send;
+  readonly #database: Database;
   readonly #lane: Lane<Load>;
+  /** Never used with unanswered calls: a push that took the answer to another call for its own would lose its jobs. */
+  #client = new CallClient();
   #closed = false;
 
-  /** @param most how many jobs one call pushes */
-  constructor(connection: string, send: Send, most = MOST_JOBS) {
-    this.#connection = connection;
-    this.#send = send;
+  constructor(database: Database) {
+    this.#database = database;
+    const most = database.dialect.pushedPage ?? MOST_JOBS;
     this.#lane = new Lane({ carry: (loads) => this.#carry(loads), fitting: (loads) => fitting(loads, most) });
+  }
+
+  /** Its calls may have been recorded. */
+  get client(): CallClient {
+    return this.#client;
   }
 
   /** Sends the waiting pushes first. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#lane.settled;
+  }
+
+  async pushEntries(
+    queue: string,
+    entries: readonly Entry[],
+    begins: NewBatch | undefined,
+  ): Promise<readonly Pushed[] | undefined> {
+    if (isOfBatch(entries, begins)) return this.#pushBatch(queuedJobs(queue, entries), begins);
+    return this.pushAll(entries.length, queuedPages(queue, entries, this.#database.dialect.pushedPage));
+  }
+
+  /** Pushes jobs unless others were pushed under the key before. */
+  async pushOnce({ queue, entries, begins }: Parameters<KeyStore['pushOnce']>[0], once: Once): Promise<PushedOnce> {
+    const looking = { consequence: entries.length === 1 ? 'the job was not queued' : 'the jobs were not queued' };
+    const known = await this.#database.run(looking, () => lookOnce(this.#database.dialect, once));
+    if (known !== undefined) return known;
+    const jobs = queuedJobs(queue, entries);
+    const holders = (refused: PushAnswer) => this.#checked(jobs, refused, begins);
+    const purpose = { ...repeatable(looking.consequence), durable: true };
+    const pushed = await this.#database.run(purpose, () =>
+      pushOnce(this.#database.dialect, jobs, begins, once, holders),
+    );
+    if (typeof pushed !== 'string') this.#database.wrote(...queuesOf([{ queue }], begins));
+    return pushed;
+  }
+
+  /** Pushes within the user's own transaction. */
+  async pushWithin(
+    session: SqlSession,
+    queue: string,
+    entries: readonly Entry[],
+    begins: NewBatch | undefined,
+  ): Promise<readonly Pushed[] | undefined> {
+    const { jobs, trouble } = this.#database.dialect;
+    const purpose = repeatable('the job was not queued');
+    // Outside of the transaction: within it, a new name would make others wait until it ends.
+    for (const remembering of jobs.remember(queuesOf([{ queue }], begins))) {
+      await this.#database.run(purpose, () => written(remembering));
+    }
+    const pages = isOfBatch(entries, begins) ? [queuedJobs(queue, entries)] : queuedPages(queue, entries);
+    const held = new Map<number, Exclude<Pushed, 'queued'>>();
+    let place = 0;
+    const divided: SqlSession = {
+      run: (statements) =>
+        statements[0]?.apart === true
+          ? this.#database.run({ consequence: purpose.consequence }, () => runAll(statements))
+          : session.run(statements),
+    };
+    for (const page of pages) {
+      const pushing = perform(divided, jobs.push(page.map(lockingNoLane), undefined, begins)).catch(
+        (cause: unknown) => {
+          // Our own connections do see the tables. Other errors come from the user's client, and are passed on.
+          throw trouble(cause) === 'unmigrated'
+            ? otherDatabase(this.#database.name, this.#database.address, { cause })
+            : cause;
+        },
+      );
+      for (const [index, holder] of this.#checked(page, await pushing, begins) ?? []) held.set(place + index, holder);
+      place += page.length;
+    }
+    return pushedOf(entries.length, held);
   }
 
   /**
@@ -88,7 +149,7 @@ export class PushLane {
   }
 
   /** Pushes jobs of a batch, which fit one call. They cannot be split: the first half might already end the batch. */
-  async pushBatch(jobs: readonly QueuedJob[], begins: NewBatch | undefined): Promise<readonly Pushed[] | undefined> {
+  async #pushBatch(jobs: readonly QueuedJob[], begins: NewBatch | undefined): Promise<readonly Pushed[] | undefined> {
     const consequence = jobs.length === 1 ? 'the job was not queued' : 'no job of the batch was queued';
     return pushedOf(jobs.length, (await this.push(jobs, consequence, begins)) ?? new Map());
   }
@@ -96,7 +157,7 @@ export class PushLane {
   /** Resolves when the store has confirmed all jobs. They go in together, whatever else travels with them. */
   push(jobs: readonly QueuedJob[], consequence: string, begins?: NewBatch): Promise<Holders | undefined> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) throw new ConnectionClosedError(this.#connection, 'push');
+      if (this.#closed) throw new ConnectionClosedError(this.#database.name, 'push');
       const refuse = (error: unknown): void => reject(withConsequence(error, consequence) as Error);
       this.#lane.send({ jobs, begins, consequence, resolve, reject: refuse });
     });
@@ -127,6 +188,36 @@ export class PushLane {
       load.reject(error);
     }
   }
+
+  /** If the answer gets lost the call is repeated; nothing is queued twice. */
+  async #send(
+    jobs: readonly QueuedJob[],
+    consequence: string,
+    begins: NewBatch | undefined,
+  ): Promise<Holders | undefined> {
+    // An unanswered transaction may still have its client's record locked.
+    if (this.#client.isUnheard) this.#client = new CallClient();
+    const client = this.#client;
+    const purpose = { consequence, writes: 'repeatable', durable: true } as const;
+    const pushing = this.#database.run(purpose, () => this.#database.dialect.jobs.push(jobs, client.next(), begins));
+    const refused = await pushing.catch((error: unknown) => {
+      if (!(error instanceof QueueUnavailableError) || error.facts.uncertain !== true) client.refused();
+      throw error;
+    });
+    client.heard();
+    const holders = this.#checked(jobs, refused, begins);
+    // A batch without jobs sends its callbacks at once.
+    this.#database.wrote(...queuesOf(jobs, begins));
+    return holders;
+  }
+
+  /** @throws DuplicatePayloadError, E_BATCH_ENDED */
+  #checked(jobs: readonly QueuedJob[], refused: PushAnswer, begins: NewBatch | undefined): Holders | undefined {
+    if (typeof refused === 'string') throw batchEnded(this.#database.name, begins?.id ?? jobs[0]!.batch!.id, refused);
+    if (typeof refused !== 'number') return refused;
+    const { queue, payload } = jobs[refused]!;
+    throw new DuplicatePayloadError(this.#database.name, queue, String(payload));
+  }
 }
 
 /** The holders for some jobs of a call, which come after `before` others. */
@@ -136,7 +227,7 @@ function holdersAmong({ length }: readonly QueuedJob[], holders: Holders, before
 }
 
 /** What became of each of `length` jobs; undefined if all were added. */
-export function pushedOf(length: number, held: Holders): readonly Pushed[] | undefined {
+function pushedOf(length: number, held: Holders): readonly Pushed[] | undefined {
   if (held.size === 0) return undefined;
   return Array.from({ length }, (_, index) => held.get(index) ?? 'queued');
 }
@@ -159,10 +250,36 @@ function isRefusal(error: unknown): boolean {
   return refused === true && uncertain !== true && deadline === undefined;
 }
 
+/** Pages are made when their turn comes: the first jobs are on their way before the last are looked at. */
+function* queuedPages(queue: string, entries: readonly Entry[], most?: number): Generator<readonly QueuedJob[]> {
+  for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload), most)) {
+    yield queuedJobs(queue, page);
+  }
+}
+
+function queuedJobs(queue: string, entries: readonly Entry[]): readonly QueuedJob[] {
+  return entries.map(({ payload, delay = 0, dueAt, distinct = false, ties }) => {
+    const unique = distinct && (delay > 0 || dueAt !== undefined);
+    const job = { ...newJob(payload, delay, dueAt), queue, unique };
+    return ties === undefined
+      ? job
+      : { ...job, tie: ties.unique, debounce: ties.debounce, batch: ties.batch, lane: ties.lane };
+  });
+}
+
+/** It enters its lane when a worker finds it due: the user's transaction would keep the lane locked until it ends. */
+function lockingNoLane(job: QueuedJob): QueuedJob {
+  return job.lane !== undefined && job.due === undefined && !(job.delay > 0) ? { ...job, delay: 0.000001 } : job;
+}
+
+/** Either all jobs of a call belong to one batch, or none does. */
+const isOfBatch = ([first]: readonly Entry[], begins: NewBatch | undefined): boolean =>
+  begins !== undefined || first?.ties?.batch !== undefined;
+
 const KIND = 'once';
 
 /** Takes no lock, as most calls come second. Undefined if the jobs are to be pushed. */
-export function* lookOnce(dialect: Dialect, { key, until }: Once): Work<'before' | 'late' | undefined> {
+function* lookOnce(dialect: Dialect, { key, until }: Once): Work<'before' | 'late' | undefined> {
   const { tables, now } = dialect;
   const [[time, mark = null] = []] = yield* rowsOf(
     sql`SELECT ${now()}, (SELECT 1 FROM ${tables.records} WHERE ${isMark(dialect, key)} AND ends_at > ${now()})`,
@@ -173,7 +290,7 @@ export function* lookOnce(dialect: Dialect, { key, until }: Once): Work<'before'
 }
 
 /** @param checked throws if the jobs were refused; then the key is not kept either */
-export function* pushOnce(
+function* pushOnce(
   dialect: Dialect,
   jobs: readonly QueuedJob[],
   begins: NewBatch | undefined,

@@ -1,5 +1,6 @@
 /** Jobs waiting to be pushed to a database server that accepts none. */
-import type { Holders } from '../../../src/connections/sql/dialect';
+import type { Database } from '../../../src/connections/sql/database';
+import type { Holders, QueuedJob } from '../../../src/connections/sql/dialect';
 import { PushLane } from '../../../src/connections/sql/push';
 import { QueueUnavailableError } from '../../../src/connections/errors';
 
@@ -8,10 +9,17 @@ const job = { queue: 'default', payload: '{}', unique: false, delay: 0 } as neve
 const away = (more: object): QueueUnavailableError =>
   new QueueUnavailableError({ connection: 'main', store: 'PostgreSQL', address: 'a', consequence: 'none', ...more });
 
+/** A lane to a database that answers calls so. */
+function laneTo(answer: (jobs: readonly QueuedJob[]) => Promise<Holders | undefined>, pushedPage?: number): PushLane {
+  const dialect = { pushedPage, jobs: { push: (jobs: readonly QueuedJob[]) => jobs } };
+  const run = (_purpose: object, work: () => readonly QueuedJob[]) => answer(work());
+  return new PushLane({ name: 'main', dialect, run, wrote: () => undefined } as unknown as Database);
+}
+
 /** The results of 250 pushes of one turn, and the number of calls to the server. */
 async function push(answer: Error): Promise<{ readonly asked: number; readonly ends: readonly unknown[] }> {
   let asked = 0;
-  const lane = new PushLane('main', () => {
+  const lane = laneTo(() => {
     asked += 1;
     return Promise.reject(answer);
   });
@@ -38,7 +46,7 @@ it('a push that came while the server was silent gets a call of its own', async 
   let fail!: (error: Error) => void;
   const silence = new Promise<undefined>((_, reject) => (fail = reject));
   const sent: number[] = [];
-  const lane = new PushLane('main', (jobs) => (sent.push(jobs.length) === 1 ? silence : Promise.resolve(undefined)));
+  const lane = laneTo((jobs) => (sent.push(jobs.length) === 1 ? silence : Promise.resolve(undefined)));
   const first = lane.push([job], 'the job was not queued');
   await Promise.resolve();
   const second = lane.push([job], 'the job was not queued');
@@ -55,7 +63,7 @@ it('each of several pushes in one call gets the results of its own jobs', async 
     [3, { replaced: 'y' }],
   ]);
   const sent: number[] = [];
-  const lane = new PushLane('main', async (jobs) => {
+  const lane = laneTo(async (jobs) => {
     sent.push(jobs.length);
     return holders;
   });
@@ -68,14 +76,10 @@ it('each of several pushes in one call gets the results of its own jobs', async 
 
 it('as many jobs travel in a call as the database takes at once', async () => {
   const sent: number[] = [];
-  const lane = new PushLane(
-    'main',
-    async (jobs) => {
-      sent.push(jobs.length);
-      return undefined;
-    },
-    200,
-  );
+  const lane = laneTo(async (jobs) => {
+    sent.push(jobs.length);
+    return undefined;
+  }, 200);
 
   await Promise.all(Array.from({ length: 250 }, () => lane.push([job], 'the job was not queued')));
 
