@@ -109,7 +109,7 @@ export class JobEncoder {
     const lane = options.lane === undefined ? undefined : laneTieOf(job, definition);
     const ties = lane === undefined ? others : { ...others, lane };
     const isWrapped = instance.middleware !== undefined || dispatch.middleware !== undefined;
-    const middleware = isWrapped ? middlewareOf(dispatch, instance, registry) : NONE;
+    const middleware = isWrapped ? middlewareOf(dispatch, instance, registry) : [];
     if (format !== undefined && (isBound || occurrence !== undefined || middleware.length > 0))
       throw aloneInLaravel(name);
     const parts: PayloadParts = {
@@ -165,7 +165,7 @@ export class JobEncoder {
       const whole = `${name}, with the ${links.length} jobs that follow it in its payload,`;
       checkBytes(Buffer.byteLength(payload), whole, application.settings(connection));
       measureChain({ links, caught }, connection, (bytes, to) => checkBytes(bytes, whole, application.settings(to)));
-      return { ...first, entry: { ...entry, payload } };
+      return Object.assign(first, { entry: { ...entry, payload } });
     } catch (error) {
       observed?.end(error);
       throw error;
@@ -239,7 +239,8 @@ export class JobEncoder {
     // No character takes more than three bytes, so short texts need no counting.
     if (payload.length * 3 > settings.maxPayload) checkBytes(Buffer.byteLength(payload), name, settings);
     const { hooks } = this.#application;
-    return new RoutedJob(id, name, way, payload, hooks.hearPushes ? hooks : undefined, observed);
+    const { queueing, queued, skipped } = hooks.hears;
+    return new EncodedJob(id, name, way, payload, queueing || queued || skipped ? hooks : undefined, observed);
   }
 }
 
@@ -281,8 +282,6 @@ function linkOf({ connection, queue, entry, retryWithin }: EncodedJob, from: str
   };
 }
 
-const NONE: readonly never[] = [];
-
 /** @throws E_UNREGISTERED_MIDDLEWARE */
 function middlewareOf(
   dispatch: InstanceChoice,
@@ -301,19 +300,19 @@ function middlewareOf(
 const LONGEST_KEY = 1000;
 
 /** Undefined if it has no key. @throws E_INVALID_UNIQUE_KEY */
-export function tiesOf(job: object, definition: JobDefinition, queue: string): Ties | undefined {
+function tiesOf(job: object, definition: JobDefinition, queue: string): Ties | undefined {
   const { name } = definition;
+  const keyBy = (option: 'unique' | 'debounce', by: ((job: object) => unknown) | undefined): string =>
+    by === undefined ? '' : keyOf(job, by, (given, cause) => invalidUniqueKey(name, option, given, LONGEST_KEY, cause));
   const debouncing = declaredDebouncing(definition);
   if (debouncing !== undefined) {
     const { by, longest } = debouncing;
-    const key = debounceKey(name, by === undefined ? '' : keyOf(job, name, 'debounce', by), queue);
-    return { debounce: { key, longest } };
+    return { debounce: { key: debounceKey(name, keyBy('debounce', by), queue), longest } };
   }
   const uniqueness = declaredUniqueness(definition);
   if (uniqueness === undefined) return undefined;
   const { by, until, for: most } = uniqueness;
-  const key = uniqueKey(name, by === undefined ? '' : keyOf(job, name, 'unique', by));
-  return { unique: { key, until, for: most } };
+  return { unique: { key: uniqueKey(name, keyBy('unique', by)), until, for: most } };
 }
 
 /** Undefined if its class has no lanes. @throws E_INVALID_LANE_KEY */
@@ -321,31 +320,29 @@ function laneTieOf(job: object, definition: JobDefinition): LaneTie | undefined 
   const laned = declaredLane(definition);
   if (laned === undefined) return undefined;
   const { by, running, ordered } = laned;
+  const refused: RefusedKey = (given, cause) => invalidLaneKey(definition.name, given, LONGEST_KEY, cause);
+  return { key: laneKey(keyOf(job, by, refused)), running, ordered };
+}
+
+/** The key of a lane that a call names. @throws E_INVALID_LANE_KEY */
+export function checkedLane(key: unknown): string {
+  const text = textOfKey(key);
+  if (text === undefined) throw invalidLaneKey(undefined, key, LONGEST_KEY);
+  return text;
+}
+
+/** @param cause what the function threw that was to give the key */
+type RefusedKey = (given: unknown, cause?: unknown) => Error;
+
+function keyOf(job: object, by: (job: object) => unknown, refused: RefusedKey): string {
   let given: unknown;
   try {
     given = by(job);
   } catch (cause) {
-    throw invalidLaneKey(definition.name, undefined, LONGEST_KEY, cause);
+    throw refused(undefined, cause);
   }
-  return { key: laneKey(checkedLane(given, definition.name)), running, ordered };
-}
-
-/** @param job whose lane it is. Undefined: a call names it. @throws E_INVALID_LANE_KEY */
-export function checkedLane(key: unknown, job?: string): string {
-  const text = textOfKey(key);
-  if (text === undefined) throw invalidLaneKey(job, key, LONGEST_KEY);
-  return text;
-}
-
-function keyOf(job: object, name: string, option: 'unique' | 'debounce', by: (job: object) => unknown): string {
-  let key: unknown;
-  try {
-    key = by(job);
-  } catch (cause) {
-    throw invalidUniqueKey(name, option, undefined, LONGEST_KEY, cause);
-  }
-  const text = textOfKey(key);
-  if (text === undefined) throw invalidUniqueKey(name, option, key, LONGEST_KEY);
+  const text = textOfKey(given);
+  if (text === undefined) throw refused(given);
   return text;
 }
 
@@ -403,18 +400,6 @@ function report(
   application.report(error, { during: 'an observer', name, connection, queue });
 }
 
-export interface EncodedJob extends Timed {
-  /** Empty for a raw payload without an id. */
-  readonly id: string;
-  /** The job's name, for errors. */
-  readonly name: string;
-  readonly connection: string;
-  readonly queue: string;
-  /** The hooks to call around its push. Undefined if there are none. */
-  readonly hooks?: Hooks | undefined;
-  readonly observed?: ObservedDispatch | undefined;
-}
-
 /** Where a job goes, when, and what it counts in. */
 export interface Way {
   readonly route: Route;
@@ -441,15 +426,18 @@ class TimedEntry implements Entry {
 }
 
 /** A job on its way to a connection. */
-class RoutedJob implements EncodedJob {
+export class EncodedJob implements Timed {
+  /** Empty for a raw payload without an id. */
   readonly id: string;
+  /** The job's name, for errors. */
   readonly name: string;
   readonly connection: string;
   readonly queue: string;
   readonly entry: Entry;
-  readonly retryWithin: Seconds | undefined;
-  readonly hooks: Hooks | undefined;
-  readonly observed: ObservedDispatch | undefined;
+  readonly retryWithin?: Seconds | undefined;
+  /** The hooks to call around its push. Undefined if there are none. */
+  readonly hooks?: Hooks | undefined;
+  readonly observed?: ObservedDispatch | undefined;
 
   constructor(id: string, name: string, way: Way, payload: string, hooks?: Hooks, observed?: ObservedDispatch) {
     this.id = id;

@@ -18,7 +18,7 @@ import { definitionOfJob } from '../job/instance';
 import { declaredRoute } from '../job/resolve-options';
 import { Transaction } from './transaction';
 import { AlreadyDispatchedError, unawaitedDispatch } from './errors';
-import { sendJob, type Detour } from './send';
+import { sendJob, type Detour, type Tell } from './send';
 
 /** Where a dispatch was called. */
 interface CallSite {
@@ -36,13 +36,13 @@ const PACKAGE = dirname(__dirname) + sep;
 
 const QUEUED = { status: 'queued' } as const;
 
-/** Sends a job, or an event as jobs. Tells what became of a job that was not simply queued. */
+/** Sends a job, or an event as jobs. */
 type Send<Sent> = (
   manager: Application,
   job: object,
   choice: InstanceChoice,
   detour: Detour,
-  tell: (became: Omit<DispatchResult, 'id'>) => void,
+  tell: Tell,
 ) => Promise<Sent> | Sent;
 
 export class PendingJob<Sent = string> implements Outgoing<Sent> {

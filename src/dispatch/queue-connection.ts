@@ -156,7 +156,7 @@ export class QueuePusher {
     // A store counts a job of a lane when it ends: one that had never entered it would make room for another.
     const lane = laneOfAny(payload);
     const entry = { ...encoded.entry, ...(isDistinct && { distinct }), ...(lane && { ties: { lane } }) };
-    const raw = { ...encoded, id: id ?? '', entry };
+    const raw = Object.assign(encoded, { id: id ?? '', entry });
     checkTies([raw], this.#target);
     await send(this.#target(), raw);
     return id;

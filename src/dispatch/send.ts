@@ -11,7 +11,6 @@ import { entriesFor, pushEvent, type TimedTarget } from '../connections/entries'
 import { CapabilityError, unknownTransaction, QueueUnavailableError } from '../connections/errors';
 import type { DispatchResult } from '../job/pending';
 import { definitionOfJob } from '../job/instance';
-import { waitsForCommit } from '../job/resolve-options';
 import { pushesItselfInChain, BulkInterruptedError } from './errors';
 import type { EncodedJob } from './job-encoder';
 import type { QueueConnection } from './queue-connection';
@@ -53,7 +52,7 @@ interface PushesItself {
 }
 
 /** Called with the outcome of a dispatch that was not simply queued. */
-type Tell = (became: Omit<DispatchResult, 'id'>) => void;
+export type Tell = (became: Omit<DispatchResult, 'id'>) => void;
 
 /** Where a job goes instead of directly to its connection. Empty: directly. */
 export interface Detour {
@@ -108,7 +107,7 @@ export function keepOf(
   { keep, commit }: Detour,
 ): Keep | undefined {
   if (keep === undefined || commit === 'after') return keep;
-  const afterCommit = job && waitsForCommit(definitionOfJob(job, manager.registry));
+  const afterCommit = job && definitionOfJob(job, manager.registry).options.afterCommit;
   return (afterCommit ?? manager.settings(connection).afterCommit ?? false) ? keep : undefined;
 }
 

@@ -42,8 +42,6 @@ export class Hooks {
   /** Which of them somebody has added: lets the hot path skip building an event that nobody listens to. */
   readonly hears = Object.fromEntries(HOOK_NAMES.map((name) => [name, false])) as Record<HookName, boolean>;
   readonly #report: ReportHookError;
-  /** Whether anybody hears of pushes: asked of each. */
-  hearPushes = false;
 
   constructor(report: ReportHookError) {
     this.#report = report;
@@ -117,8 +115,6 @@ export class Hooks {
   #set(name: HookName, hooks: readonly Hook<never>[]): void {
     (this.#hooks as Record<HookName, readonly Hook<never>[]>)[name] = hooks;
     this.hears[name] = hooks.length > 0;
-    const { queueing, queued, skipped } = this.hears;
-    this.hearPushes = queueing || queued || skipped;
   }
 }
 

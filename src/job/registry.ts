@@ -46,10 +46,7 @@ type Handler = Pick<Claim, 'target' | 'name' | 'file'>;
 
 /** Knows every job class, its handler, and the names that stand for classes in payloads. One for each process. */
 export class JobRegistry {
-  /**
-   * By the prototypes of the classes. Also has classes of which another evaluation is in force: their instances are still dispatched, by
-   * the same name.
-   */
+  /** By prototype. Also has classes of which another evaluation is in force: their instances are still dispatched, by the same name. */
   readonly #definitions = new WeakMap<object, JobDefinition>();
   readonly #names = new WeakMap<Class, string>();
   /** Jobs, middleware and events share one namespace: a payload's `types` tells classes apart by name alone. */

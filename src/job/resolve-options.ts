@@ -170,11 +170,6 @@ export function declaredRoute(
   return { connection: options.connection ?? routed?.connection, queue: options.queue ?? routed?.queue };
 }
 
-/** Whether a dispatch within a transaction waits for its commit. Undefined if the connection decides. */
-export function waitsForCommit({ options }: JobDefinition): boolean | undefined {
-  return options.afterCommit;
-}
-
 /** Which jobs of the class may exist only once at a time. Undefined if there is no limit. */
 export const declaredUniqueness = readOnce('unique', unique);
 

@@ -158,12 +158,10 @@ const RESERVED: ReadonlySet<string> = new Set<string>(
 export function encodePayload(parts: PayloadParts): string {
   const { definition, job, chosen, id, readyAt, extra, middleware = [], classes, occurrence, ties = '' } = parts;
   const { vault } = parts;
-  const { name } = definition;
+  const { name, target, file } = definition;
   const { beginning, markedBeginning, version, sensitive, isMapped } = shapeOf(definition);
-  const data: Encoded =
-    !isMapped && isPlainData(job)
-      ? { command: job }
-      : encodeInstance(job, classes, definition.target.name, definition.file);
+  const isExact = !isMapped && isPlainData(job);
+  const data: Encoded = isExact ? { command: job } : encodeInstance(job, classes, target.name, file);
   const layers = middleware.length === 0 ? undefined : encodeValue(middleware, classes, `${name}.through()`);
   const isMarked = ties !== '' || data.hasEntities === true || layers?.hasEntities === true || vault !== undefined;
   const members = encodedMembers(data) + version;
@@ -227,39 +225,28 @@ export function encodeStringJob({ name, data, id, readyAt, extra }: StringJobPar
   );
 }
 
-/** What is the same for all jobs of a class. */
-interface Shape {
-  readonly beginning: string;
-  /** Only workers that understand the fields behind it run the job. */
-  readonly markedBeginning: string;
-  /** The last member of the data. Empty if the class has no version. */
-  readonly version: string;
-  /** Comes before everything that tells when it is ready, so that a link of a chain has it too. Empty if nothing is sensitive. */
-  readonly sensitive: string;
-  /** The class has decorators of class-transformer. */
-  readonly isMapped: boolean;
+const shapes = new WeakMap<JobDefinition, ReturnType<typeof newShape>>();
+
+/** What is the same for all jobs of a class. Found out once. */
+export function shapeOf(definition: JobDefinition): ReturnType<typeof newShape> {
+  let shape = shapes.get(definition);
+  if (shape === undefined) shapes.set(definition, (shape = newShape(definition)));
+  return shape;
 }
 
-const shapes = new WeakMap<JobDefinition, Shape>();
-
-export function shapeOf(definition: JobDefinition): Shape {
-  let shape = shapes.get(definition);
-  if (shape === undefined) {
-    const { target, version } = definition;
-    const { sensitive } = definition.options;
-    const name = JSON.stringify(definition.name);
-    const beginning = (handler: string): string =>
-      `{"displayName":${name},"job":"${handler}","data":{"commandName":${name},`;
-    shape = {
-      beginning: beginning(HANDLER),
-      markedBeginning: beginning(HANDLER_WITH_FOLLOWERS),
-      version: version === undefined ? '' : `,"version":${version}`,
-      sensitive: sensitive === undefined ? '' : `"${SENSITIVE}":${JSON.stringify(sensitivePointers(sensitive))},`,
-      isMapped: mapsByClassTransformer(target),
-    };
-    shapes.set(definition, shape);
-  }
-  return shape;
+function newShape({ name, version, target, options: { sensitive } }: JobDefinition) {
+  const quoted = JSON.stringify(name);
+  const beginning = (handler: string): string =>
+    `{"displayName":${quoted},"job":"${handler}","data":{"commandName":${quoted},`;
+  return {
+    beginning: beginning(HANDLER),
+    markedBeginning: beginning(HANDLER_WITH_FOLLOWERS),
+    /** The last member of the data. */
+    version: version === undefined ? '' : `,"version":${version}`,
+    /** Comes before everything that tells when it is ready, so that a link of a chain has it too. */
+    sensitive: sensitive === undefined ? '' : `"${SENSITIVE}":${JSON.stringify(sensitivePointers(sensitive))},`,
+    isMapped: mapsByClassTransformer(target),
+  };
 }
 
 function encodedMembers({ command, types, versions }: Encoded): string {

@@ -43,22 +43,12 @@ export function isPlainData(instance: object): boolean {
   for (const key in instance) {
     if (!Object.hasOwn(instance, key)) continue;
     if (isForbiddenKey(key) || !key.isWellFormed()) return false;
-    if (!isPlainValue((instance as Record<string, unknown>)[key])) return false;
+    const value = (instance as Record<string, unknown>)[key];
+    if (typeof value === 'string' && value.isWellFormed()) continue;
+    if (typeof value === 'number' && Number.isFinite(value) && !Object.is(value, -0)) continue;
+    if (value !== null && typeof value !== 'boolean') return false;
   }
   return Object.getOwnPropertySymbols(instance).length === 0;
-}
-
-function isPlainValue(value: unknown): boolean {
-  switch (typeof value) {
-    case 'string':
-      return value.isWellFormed();
-    case 'number':
-      return Number.isFinite(value) && !Object.is(value, -0);
-    case 'boolean':
-      return true;
-    default:
-      return value === null;
-  }
 }
 
 /** A property named by a symbol: JSON would silently omit it. */

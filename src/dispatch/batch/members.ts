@@ -67,7 +67,8 @@ export class Members {
       if (encoded.entry.ties?.unique !== undefined || encoded.entry.ties?.lane !== undefined)
         checkTies([encoded], () => this.#manager.driver(connection));
       if (queue === undefined) return encoded;
-      return { ...encoded, entry: { ...encoded.entry, payload: this.#noted(encoded.entry.payload) } };
+      const { entry } = encoded;
+      return Object.assign(encoded, { entry: { ...entry, payload: this.#noted(entry.payload) } });
     });
   }
 
