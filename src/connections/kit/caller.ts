@@ -7,7 +7,7 @@ import { pauseAfter, sleep, endOfTurn, type Milliseconds, type Seconds, type Clo
 import { wordsOf } from '../../base/foreign-error';
 import type { ConnectorContext } from '../driver';
 import { QueueUnavailableError, type Unavailability } from '../errors';
-import { isConnectionRefused, isInHaste, unlessRefused } from './haste';
+import { hasty, isConnectionRefused, unlessRefused } from './haste';
 
 export interface CallerSettings
   extends Pick<ConnectorContext, 'name' | 'clock' | 'deadline'>, Partial<Pick<ConnectorContext, 'origin'>> {
@@ -114,13 +114,13 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
     let uncertain = false;
     let isAnswered = false;
     let told: unknown;
-    const hasty = isInHaste();
+    const isHasty = hasty.getStore() === true;
     this.#underWay.begin();
     try {
       for (let count = 0; ; count += 1) {
         try {
           const asked = attempt(Math.min(patience, until - clock.monotonic()));
-          const answer = await (hasty ? unlessRefused(clock, asked, () => this.unconnected) : asked);
+          const answer = await (isHasty ? unlessRefused(clock, asked, () => this.unconnected) : asked);
           isAnswered = true;
           return answer;
         } catch (error) {
@@ -130,7 +130,7 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
           if (verdict === 'anew') continue;
           uncertain ||= verdict === 'lost';
           const again =
-            (verdict === 'passing' || (verdict === 'lost' && repeatable)) && !(hasty && isConnectionRefused(error));
+            (verdict === 'passing' || (verdict === 'lost' && repeatable)) && !(isHasty && isConnectionRefused(error));
           const endsWithin = (pause: Milliseconds): boolean =>
             clock.monotonic() + pause + this.#shortestAttempt + waits * 1000 >= until;
           const giveUp = (pause: Milliseconds): void => {

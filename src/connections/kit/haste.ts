@@ -2,14 +2,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 
-const hasty = new AsyncLocalStorage<true>();
+/** Whether this is such a reading. */
+export const hasty = new AsyncLocalStorage<true>();
 
 /** What `read` asks of stores fails at once where nobody listens. */
 export function inHaste<Result>(read: () => Result): Result {
   return hasty.run(true, read);
 }
-
-export const isInHaste = (): boolean => hasty.getStore() === true;
 
 const REFUSALS: readonly unknown[] = ['ECONNREFUSED', 'ENOENT', 'EHOSTUNREACH', 'ENETUNREACH'];
 

@@ -182,7 +182,7 @@ export class RedisCaller extends StoreCaller<Asked> {
   ): Promise<readonly unknown[]> {
     const head = given instanceof CallHead ? given : undefined;
     const keys = head?.keys ?? (given as readonly string[]);
-    const { sha, source, answers } = script(name);
+    const { sha, source, answers } = head?.script ?? script(name);
     const operation = `script ${name}`;
     const named = [sha, keys.length, ...keys, this.settings.offset?.() ?? 0, ...args];
     const checked = (reply: unknown): readonly unknown[] => {

@@ -233,7 +233,9 @@ export class ExchangeLane extends Lane<Exchange> {
       return this.#leftOut(error, exchanges, settlements);
     }
     const [, nextIn, now, ...parts] = answer;
-    const news = isNews(parts.at(-1)) ? newsOf(parts.pop()!) : NO_NEWS;
+    // A word begins the news, and a number the jobs of a queue.
+    const hasNews = parts.length > 0 && typeof parts.at(-1)![0] !== 'number';
+    const news = hasNews ? newsOf(parts.pop()!) : NO_NEWS;
     if (this.forgot(keys[0]!, sentAt, news.unrecorded !== undefined)) {
       this.#forgotten = true;
       names.forget();
@@ -263,7 +265,7 @@ export class ExchangeLane extends Lane<Exchange> {
     const shared = keys.queue(first);
     const { control, cancelled, reasons, unique, batches, cancelledBatches, lanes, held } = shared;
     this.#queues = [first, ...queues];
-    return (this.#head = new CallHead(script('exchange').sha, [
+    return (this.#head = new CallHead(script('exchange'), [
       ...[shared.client(this.id), control, cancelled, reasons, unique, batches, cancelledBatches, lanes, held],
       ...queues.flatMap((queue) => keys.of(queue, ['ready', 'delayed', 'reserved', 'notify', 'failed', 'failedJobs'])),
     ]));
@@ -358,11 +360,6 @@ class ManyQueues {
 
 /** Keys of a call before those of its queues, of which each has six. */
 const OWN_KEYS = 9;
-
-/** A word begins the news, and a number the jobs of a queue. */
-function isNews(part: readonly unknown[] | undefined): boolean {
-  return part !== undefined && typeof part[0] !== 'number';
-}
 
 function newsOf(words: readonly unknown[]): News {
   const news: Record<string, unknown> = {};

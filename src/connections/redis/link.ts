@@ -9,6 +9,7 @@ import { pauseAfter, endOfTurn, type Timer } from '../../base/clock';
 import { inRootContext } from '../application';
 import { isReadOnly, isRefusedForGood, isRefusedSelect, isReply, loadingError } from './refusals';
 import type { Client, ClientSource } from './client';
+import type { Script } from './scripts';
 
 type Argument = string | Buffer | number;
 
@@ -17,13 +18,15 @@ export type Form = readonly [command: string, args: readonly Argument[], head?: 
 
 /** The beginning of all calls of one script with the same keys: put into text once. */
 export class CallHead {
+  readonly script: Script;
   readonly keys: readonly string[];
   /** How many arguments it stands for. */
   readonly count: number;
   readonly text: string;
 
-  constructor(sha: string, keys: readonly string[]) {
-    const words = ['evalsha', sha, String(keys.length), ...keys];
+  constructor(script: Script, keys: readonly string[]) {
+    const words = ['evalsha', script.sha, String(keys.length), ...keys];
+    this.script = script;
     this.keys = keys;
     this.count = words.length - 1;
     this.text = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('');

@@ -99,22 +99,23 @@ export class PushLane extends Lane<Push> {
     return (!this.#mayRefuse || isRest) && fillsCall(this.waiting);
   }
 
-  #pushPage(entries: readonly Entry[], joining?: Joining): Promise<readonly Pushed[] | undefined> {
+  #pushPage(entries: readonly Entry[], joining?: Joining, isAdmitted = false): Promise<readonly Pushed[] | undefined> {
     let bytes = 0;
     let isKeyed = false;
     for (const { payload, ties } of entries) {
       bytes += pageBytes(payload);
       isKeyed ||= ties?.unique !== undefined || ties?.debounce !== undefined || ties?.lane !== undefined;
     }
+    if (bytes > this.caller.longest && !isAdmitted) {
+      return admitted(this.caller, entries, this.#keys[1]!).then(() => this.#pushPage(entries, joining, true));
+    }
     const since = this.caller.settings.clock.monotonic();
     // All entries of a batch may be refused, so they fill a call of their own.
     const jobs = joining === undefined ? entries.length : MOST_JOBS;
-    const send = (): Promise<readonly Pushed[] | undefined> =>
-      new Promise((resolve, reject) => {
-        this.waiting.push({ entries, isKeyed, joining, jobs, bytes, isSingle: false, since, resolve, reject });
-        this.goOn();
-      });
-    return bytes <= this.caller.longest ? send() : admitted(this.caller, entries, this.#keys[1]!).then(send);
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ entries, isKeyed, joining, jobs, bytes, isSingle: false, since, resolve, reject });
+      this.goOn();
+    });
   }
 
   protected async carry(pushes: readonly Push[], { sequence, since, at, before }: Sent): Promise<void> {
@@ -124,7 +125,7 @@ export class PushLane extends Lane<Push> {
     this.#batch = mayRefuse ? undefined : joining?.id;
     const keys =
       joining === undefined && !isLaned
-        ? (this.#head ??= new CallHead(script('push').sha, this.#keys))
+        ? (this.#head ??= new CallHead(script('push'), this.#keys))
         : [...this.#keys, ...this.#laneKeys, ...(joining?.keys ?? [])];
     if (joining !== undefined) args.push(...joining.args);
     const consequence = notQueued(count);

@@ -44,7 +44,7 @@ const ANSWERS = {
 
 export type ScriptName = keyof typeof ANSWERS;
 
-interface Script {
+export interface Script {
   readonly source: string;
   /** The hash by which Redis knows it, once it was given the source. */
   readonly sha: string;
