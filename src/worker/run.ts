@@ -115,6 +115,12 @@ export class Executor {
         const returned = mayStart ? this.#callHandler(job) : undefined;
         if (returned !== undefined) await returned;
         outcome = this.#decided(job);
+        const { error, settlement } = outcome;
+        // It gave itself back, but no attempt could follow.
+        if (settlement.outcome === 'failed' && error !== undefined && hasLastError(error, job.reservation.counters)) {
+          error.cause ??= await this.#lastErrorOf(job);
+          outcome = failed(job, error, settlement.counters);
+        }
         const heard = outcome.error === undefined ? undefined : this.#tellException(job, outcome.error);
         if (heard !== undefined) await heard;
       }
@@ -190,9 +196,11 @@ export class Executor {
     if (refusal === undefined) return undefined;
     if (poisonJob.is(refusal)) return this.#poison(job, refusal);
     if (!hasLastError(refusal, counters)) return failed(job, refusal);
-    return JobHistories.lastErrorOf(this.#application.driver(job.connectionName), job, counters).then((last) =>
-      failed(job, refusalOf(job, counters, options, now, last)!),
-    );
+    return this.#lastErrorOf(job).then((last) => failed(job, refusalOf(job, counters, options, now, last)!));
+  }
+
+  #lastErrorOf(job: RunningJob): Promise<Error | undefined> {
+    return JobHistories.lastErrorOf(this.#application.driver(job.connectionName), job, job.reservation.counters);
   }
 
   // A worker may have died before it started the job: that crash says nothing about it.

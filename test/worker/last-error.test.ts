@@ -97,6 +97,17 @@ it('a release in the last try fails at once, with what it threw besides as the c
   expect((await onlyFailure()).exception).toContain('Caused by: TypeError: the api is away');
 });
 
+it('a release in the last try fails with the error of the try before as the cause', async () => {
+  await application.bus.dispatch(new Sync());
+  await work({ tries: 2, backoff: '10s' });
+  await elapse(application.clock, 10);
+  behave = (job) => job.release('1m');
+  await work({ tries: 2 });
+
+  expect(ran.at(-1)).toMatch(/^failed: .*used up its tries \(2\).*\| cause: Error: connect ECONNREFUSED/);
+  expect((await onlyFailure()).exception).toContain('Caused by: Error: connect ECONNREFUSED');
+});
+
 it('a release or deferral beyond retryUntil fails at once', async () => {
   behave = (job) => job.job.defer('1m');
   await application.bus.dispatch(new Brief());
