@@ -1,5 +1,5 @@
 /** Reads payloads: a job's name, its options, and the job itself, with the values that JSON cannot hold. */
-import { isName, NAME_RULE, oneLine, ORDINARY_NAME } from '../base/text';
+import { isName, LONGEST_NAME, NAME_RULE, oneLine, ORDINARY_NAME } from '../base/text';
 import { isUtf8 } from 'node:buffer';
 import { classOf } from '../base/class';
 import type { JobDefinition, JobRegistry } from '../job/registry';
@@ -375,7 +375,8 @@ function recordOf(value: unknown, place: string): Fields {
 }
 
 function named(value: unknown, place: string): string {
-  if (typeof value === 'string' && (ORDINARY_NAME.test(value) || isName(value))) return value;
+  const isOrdinary = typeof value === 'string' && value.length <= LONGEST_NAME && ORDINARY_NAME.test(value);
+  if (isOrdinary || isName(value)) return value;
   throw new InvalidPayloadError(`expected ${NAME_RULE}`, place);
 }
 
