@@ -3,7 +3,8 @@ import { systemClock } from '../../../src/base/clock';
 import { mysqlErrors } from '../../../src/connections/sql/mysql/errors';
 import { postgresErrors } from '../../../src/connections/sql/postgres/errors';
 import { timeOf } from '../../../src/connections/sql/jobs';
-import { ServerCaller } from '../../../src/connections/sql/server/caller';
+import { Database, type DatabaseParts } from '../../../src/connections/sql/database';
+import { ServerCaller, type SqlClient } from '../../../src/connections/sql/server/caller';
 import { meantToPass } from '../../support/meant-to-pass';
 import { raw } from '../../../src/connections/sql/statement';
 
@@ -11,7 +12,7 @@ const DEADLINE = meantToPass(0.2);
 
 const work = () => timeOf({ now: () => raw('now()') });
 
-function callerOn(errors: typeof mysqlErrors, acquire: () => Promise<never>): ServerCaller {
+function callerOn(errors: typeof mysqlErrors, acquire: () => Promise<SqlClient>): ServerCaller {
   const pool = { acquire, close: () => Promise.resolve() };
   const settings = { name: 'database', address: 'sql://db.test', clock: systemClock, deadline: DEADLINE };
   return new ServerCaller({ ...settings, origin: undefined, product: 'the server', errors, pool });
@@ -65,5 +66,17 @@ describe.each([
       code: 'E_CONNECTION_CLOSED',
     });
     expect(acquire).not.toHaveBeenCalled();
+  });
+
+  it('carries out a call that came before the close, although the tables are looked at first', async () => {
+    const rows = [['7']];
+    const client: SqlClient = { identity: {}, run: async () => [{ rows, written: 0 }], release: () => undefined };
+    const caller = callerOn(errors, async () => client);
+    const check = async (consequence: string): Promise<void> => void (await caller.run({ consequence }, work));
+    const parts = { name: 'database', engine: caller, tables: { check } } as unknown as DatabaseParts;
+    const asked = new Database(parts).run({ consequence: 'nothing was done' }, work);
+    await caller.close();
+
+    expect(await asked).toBe(7);
   });
 });

@@ -89,8 +89,9 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
 
   /** Ends the connections once calls under way have ended, at the latest after the deadline. */
   async close(): Promise<void> {
-    this.#closed = true;
     await this.idle();
+    // Not before: a call under way may have looked at the tables only.
+    this.#closed = true;
     const { clock, deadline } = this.settings;
     await within(clock, deadline * 1000, this.#pool.close()).catch(() => undefined);
   }
