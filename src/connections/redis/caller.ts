@@ -167,9 +167,9 @@ export class RedisCaller extends StoreCaller<Asked> {
    * @param key of ours, to which the user has access
    * @throws `callTooLong`
    */
-  async admit(bytes: number, key: string, consequence: string): Promise<void> {
+  async admit(bytes: number, key: string, patience: Patience): Promise<void> {
     if (bytes <= this.longest) return;
-    await this.command('exists', [key.padEnd(bytes + GROWTH, '-')], { consequence });
+    await this.command('exists', [key.padEnd(bytes + GROWTH, '-')], patience);
     this.longest = Math.max(this.longest, bytes);
   }
 

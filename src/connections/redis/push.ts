@@ -8,7 +8,7 @@
 import type { BatchEnd, NewBatch } from '../batch-store';
 import type { Entry, Pushed, Once, PageToPush, PushedOnce } from '../contract';
 import { batchEnded, DuplicatePayloadError } from '../errors';
-import type { RedisCaller } from './caller';
+import type { Patience, RedisCaller } from './caller';
 import { clientId, type Keys } from './keys';
 import { CallHead } from './link';
 import { script } from './scripts';
@@ -99,15 +99,12 @@ export class PushLane extends Lane<Push> {
     return (!this.#mayRefuse || isRest) && fillsCall(this.waiting);
   }
 
-  #pushPage(entries: readonly Entry[], joining?: Joining, isAdmitted = false): Promise<readonly Pushed[] | undefined> {
+  #pushPage(entries: readonly Entry[], joining?: Joining): Promise<readonly Pushed[] | undefined> {
     let bytes = 0;
     let isKeyed = false;
     for (const { payload, ties } of entries) {
       bytes += pageBytes(payload);
       isKeyed ||= ties?.unique !== undefined || ties?.debounce !== undefined || ties?.lane !== undefined;
-    }
-    if (bytes > this.caller.longest && !isAdmitted) {
-      return admitted(this.caller, entries, this.#keys[1]!).then(() => this.#pushPage(entries, joining, true));
     }
     const since = this.caller.settings.clock.monotonic();
     // All entries of a batch may be refused, so they fill a call of their own.
@@ -130,6 +127,9 @@ export class PushLane extends Lane<Push> {
     if (joining !== undefined) args.push(...joining.args);
     const consequence = notQueued(count);
     const rule = before === undefined ? 'any' : 'next';
+    // Asked in its turn: what is pushed after it must not get ahead of it.
+    for (const { entries, bytes } of pushes)
+      if (bytes > this.caller.longest) await admit(this.caller, entries, this.#keys[1]!, { consequence, since });
     let answer = await this.caller.script('push', keys, [sequence, rule, ...args], { consequence, since });
     if (String(answer[0]) === 'gap') {
       this.answeredAt = this.caller.settings.clock.monotonic();
@@ -175,7 +175,8 @@ export async function pushOnce(
 ): Promise<PushedOnce> {
   names.note(queue);
   const { once, ready } = keys.queue(queue);
-  await admitted(caller, entries, ready);
+  const consequence = notQueued(entries.length);
+  await admit(caller, entries, ready, { consequence });
   const id = begins?.id ?? entries[0]?.ties?.batch?.id;
   const joining = id === undefined ? undefined : joiningOf(id, keys, queue, entries, begins);
   const { args } = entriesOf([{ entries, isKeyed: true }]);
@@ -183,7 +184,7 @@ export async function pushOnce(
     'push-once',
     [once(key), ...keys.of(queue, ['ready', 'delayed', 'notify', 'unique', 'lanes', 'held']), ...(joining?.keys ?? [])],
     [clientId(), until / 1000, ...args, ...(joining?.args ?? [])],
-    { consequence: notQueued(entries.length) },
+    { consequence },
   )) as readonly [Buffer, ...pairs: Pairs[]];
   switch (String(word)) {
     case 'before':
@@ -201,9 +202,8 @@ function notQueued(jobs: number): string {
 }
 
 /** @throws `callTooLong` if the longest entry could not come back with an outcome */
-async function admitted(caller: RedisCaller, entries: readonly Entry[], key: string): Promise<void> {
-  const longest = Math.max(...entries.map(({ payload }) => pageBytes(payload)));
-  await caller.admit(longest, key, notQueued(entries.length));
+function admit(caller: RedisCaller, entries: readonly Entry[], key: string, patience: Patience): Promise<void> {
+  return caller.admit(Math.max(...entries.map(({ payload }) => pageBytes(payload))), key, patience);
 }
 
 /** What became of the entries of each list, for lists of which some entries were not simply queued. */

@@ -133,6 +133,27 @@ describe('a text that is longer than redis takes', () => {
     expect(await connection.queues.counts('q')).toMatchObject({ ready: 1, reserved: 1 });
   });
 
+  it('is pushed before what was dispatched after it, and so is one that redis refuses', async () => {
+    const connection = world.connect({}, { deadline: 600 });
+    const ids = async () =>
+      (await world.client.lrange(`${world.prefix}q`, 0, -1)).map((job) => JSON.parse(job).id as string);
+
+    await Promise.all([short('a'), long, short('b')].map((entry) => connection.push('q', [entry])));
+    expect(await ids()).toEqual(['a', 'long', 'b']);
+
+    await limit('1mb');
+    const longer = { payload: text('longer', 'x'.repeat(1.6 * MIB)) };
+    const full = Array.from({ length: 100 }, (_, place) => short(`full ${place}`));
+    const [refused] = await Promise.allSettled(
+      [[longer], full, [short('c')]].map((page) => connection.push('q', page)),
+    );
+
+    expect(refused).toMatchObject({ reason: { code: 'E_REDIS_CALL_LENGTH' } });
+    expect((await ids()).slice(3)).toEqual(
+      [...full, short('c')].map(({ payload }) => JSON.parse(payload).id as string),
+    );
+  });
+
   it('holds up no other job of its worker', async () => {
     const log = new RecordingLogger();
     const redis = { driver: 'redis', url: world.url, prefix: world.prefix, retryAfter: '60s' } as const;
