@@ -141,6 +141,11 @@ export class JobBus implements JobDispatcher {
         const problem = 'it is not a class with a method handle(). (An arrow function in a field does not count.)';
         throw invalidHandler(handler?.name ?? String(handler), command?.name, undefined, problem, 'Bus.map to');
       }
+      if (typeof command !== 'function') {
+        const problem =
+          'the class of the command is undefined. Two files import each other: move it into a file of its own.';
+        throw invalidHandler(handler.name, undefined, undefined, problem, 'Bus.map to');
+      }
       checkInjection(handler, 'handler');
       makeResolvable(handler);
       if (manager.registry.definitionOf(command) === undefined) manager.commandHandlers.set(command, handler);

@@ -366,6 +366,17 @@ describe('Bus.map', () => {
     expect(() => bus.map([[Greet, Wrong]])).toThrow(/Wrong\.handle, parameter 2/);
   });
 
+  it('says that the class of a command is undefined, as where two files import each other', () => {
+    const { bus } = given();
+    class Handler {
+      handle(): void {}
+    }
+
+    expect(() => bus.map([[undefined as never, Handler]])).toThrow(
+      /^Bus\.map to Handler: the class of the command is undefined\. Two files import each other/,
+    );
+  });
+
   it.each([
     ['without handle()', class Empty {}, 'Empty'],
     [
