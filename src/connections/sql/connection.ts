@@ -30,6 +30,7 @@ import { orderOf, repeatable, type Database } from './database';
 import { perform } from './statement';
 import { Exchanger } from './exchange';
 import { FailedJobs } from './failed';
+import { inTurn } from './libraries';
 import { countJobs, clearQueue } from './queues';
 import { find, forgetCalls, forgetQueue, queues, readSomeIds, peek } from './jobs';
 import { SqlLanes } from './lanes';
@@ -169,13 +170,14 @@ export class SqlConnection extends StoreConnection implements Connection {
     const session = this.#dialect.sessionOf(transaction);
     if (session === undefined) return undefined;
     return {
-      push: async (queue, entries, begins) => {
-        // The transaction may have ended by now.
-        if (await perform(session, this.#dialect.jobs.isWithin())) {
-          return this.#lane.pushWithin(session, queue, entries, begins);
-        }
-        throw unknownTransaction(this.name, transaction);
-      },
+      push: (queue, entries, begins) =>
+        inTurn(transaction as object, async () => {
+          // The transaction may have ended by now.
+          if (await perform(session, this.#dialect.jobs.isWithin())) {
+            return this.#lane.pushWithin(session, queue, entries, begins);
+          }
+          throw unknownTransaction(this.name, transaction);
+        }),
     };
   }
 

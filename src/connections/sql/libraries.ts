@@ -79,31 +79,17 @@ function anything(given: Given): Found {
     );
 }
 
-/** The last statement of ours on each client. */
-const turns = new WeakMap<Given, Promise<unknown>>();
-
-/**
- * If nobody listened, the end of a client's connection would end the process, although the statement is refused as well. Several
- * dispatches at once take turns: pg deprecates a client that is asked while it is busy, and many listeners look like a leak.
- */
-function attended<T>(given: Given, ask: () => Promise<T>): Promise<T> {
+/** If nobody listened, the end of a client's connection would end the process, although the statement is refused as well. */
+async function attended<T>(given: Given, ask: () => Promise<T>): Promise<T> {
   const { on, off } = given;
   if (typeof on !== 'function' || typeof off !== 'function') return ask();
-  const turn = async (): Promise<T> => {
-    const ignore = (): void => undefined;
-    on.call(given, 'error', ignore);
-    try {
-      return await ask();
-    } finally {
-      off.call(given, 'error', ignore);
-    }
-  };
-  const asked = (turns.get(given) ?? Promise.resolve()).then(turn);
-  turns.set(
-    given,
-    asked.catch(() => undefined),
-  );
-  return asked;
+  const ignore = (): void => undefined;
+  on.call(given, 'error', ignore);
+  try {
+    return await ask();
+  } finally {
+    off.call(given, 'error', ignore);
+  }
 }
 
 const LIBRARIES = [kysely, drizzle, mikroOrm, prisma, knex, postgresJs, anything];
@@ -116,6 +102,22 @@ export function rawQueryOf(transaction: unknown): RawQuery | undefined {
     if (query !== undefined) return query === 'none' ? undefined : query;
   }
   return undefined;
+}
+
+/** The last push of ours in each transaction. */
+const pushes = new WeakMap<object, Promise<unknown>>();
+
+/**
+ * Pushes in one transaction take turns. If their statements mixed, one would read the variables that another has set. Besides, pg
+ * deprecates a client that is asked while it is busy, and many listeners look like a leak.
+ */
+export function inTurn<T>(transaction: object, push: () => Promise<T>): Promise<T> {
+  const pushed = (pushes.get(transaction) ?? Promise.resolve()).then(push);
+  pushes.set(
+    transaction,
+    pushed.catch(() => undefined),
+  );
+  return pushed;
 }
 
 /** Runs our statements one after another, as the user's client may not accept more at once. */

@@ -79,6 +79,19 @@ export function describeTransactions(database: ManagedDatabase, ways: Ways): voi
       expect(await manager.connection('database').cancel(ids[2] as string)).toBe('removed');
     });
 
+    it('pushes what is dispatched at once, each with its own delay, place and key', async () => {
+      const { manager } = database;
+      await within(async (transaction) => {
+        const pusher = database.using(transaction);
+        await Promise.all([
+          ...Array.from({ length: 10 }, (_, at) => pusher.push(new Invoice(at))),
+          ...Array.from({ length: 10 }, (_, at) => pusher.later('1h', new Invoice(at))),
+          ...Array.from({ length: 4 }, (_, at) => pusher.push(new Sync(at % 2))),
+        ]);
+      });
+      expect(await manager.connection('database').counts('default')).toEqual({ ready: 10, delayed: 12, reserved: 0 });
+    });
+
     it('pushes nothing if it is rolled back', async () => {
       const work = within(async (transaction) => {
         await database.using(transaction).push(new Invoice(1));
