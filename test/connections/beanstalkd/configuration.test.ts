@@ -19,7 +19,10 @@ it.each([
 
 it.each([
   [{ url: 'localhost:11300' }, 'connections.main.url: expected an address like beanstalk://127.0.0.1:11300'],
-  [{ url: 'beanstalk://host:99999' }, 'connections.main.url: expected a host and a port alone'],
+  [
+    { url: 'beanstalk://host:99999' },
+    "connections.main.url: '99999' in 'beanstalk://host:99999' is no port; give a number from 1 to 65535",
+  ],
   [{ url: 'beanstalk://host/tube' }, 'connections.main.url: expected a host and a port alone'],
   [{ priority: 0 }, 'connections.main.priority: expected a whole number from 1 to 1023, got 0'],
   [{ priority: 1024 }, 'connections.main.priority: expected a whole number from 1 to 1023, got 1024'],

@@ -1,5 +1,5 @@
 import { HintRead, type HintWait } from '../../../src/connections/redis/wait';
-import type { RedisLink } from '../../../src/connections/redis/link';
+import type { Form, RedisLink } from '../../../src/connections/redis/link';
 import { TestClock } from '../../../src/testing/test-clock';
 
 const INTERRUPTION = 'interruption';
@@ -26,7 +26,7 @@ beforeEach(() => {
   [reads, left, forgotten, woken, behind, isClosed] = [[], [], [], [], 0, false];
   let lose = (): void => undefined;
   let carryOut = (): void => undefined;
-  const send = (command: string, args: readonly unknown[]): unknown => {
+  const send = ([command, args]: Form): unknown => {
     if (command === 'evalsha') {
       behind += 1;
       // Carried out as soon as the read has ended.
