@@ -52,7 +52,7 @@ export function declareJob(
   }
   if (options.name === undefined) checkOwnName(name, file);
   if (!isBuiltIn) checkNotBuiltIn([name, ...aliases], target, file);
-  checkPrivateMembers(target, file);
+  checkRestorable(target, file);
   checkInjection(target, 'job', file);
   const jobs = registry();
   const inherited = nearestParent(target, jobs)?.options ?? {};
@@ -125,15 +125,25 @@ function said(options: Inherited): Inherited {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-/** @throws E_INVALID_JOB_CLASS */
-export function checkPrivateMembers(target: Class, file: string | undefined): void {
+/** Data travel as properties, and nothing else does. @throws E_INVALID_JOB_CLASS */
+function checkRestorable(target: Class, file: string | undefined): void {
   for (let holder: Class | undefined = target; holder !== undefined; holder = parentOf(holder)) {
+    if (isBuiltIn(holder)) {
+      const problem = `extends ${holder.name}, whose contents are no properties and would not travel; keep one in a field.`;
+      throw invalidJobClass(target.name, file, problem);
+    }
     const members = privateMembers(Function.prototype.toString.call(holder));
     if (members.length === 0) continue;
     const whose = holder === target ? 'has' : `inherits from ${holder.name}`;
     const problem = `${whose} private #fields (${members.join(', ')}), which cannot be restored; use \`private\`.`;
     throw invalidJobClass(target.name, file, problem);
   }
+}
+
+/** `Map`, `Array`, `Error`, …: all that the engine provides but `Object`, which holds nothing. */
+function isBuiltIn(target: Class): boolean {
+  const isGlobal = (globalThis as Record<string, unknown>)[target.name] === target;
+  return isGlobal && target !== Object && Function.prototype.toString.call(target).includes('[native code]');
 }
 
 /** What a handler of `J` looks like; injected parameters come after the job. */
@@ -262,7 +272,7 @@ export function checkedEvent(event: Class, refuse: (problem: string) => OnqueueE
     );
   }
   if (given === undefined && known === undefined) checkOwnName(name, undefined);
-  checkPrivateMembers(event, undefined);
+  checkRestorable(event, undefined);
   return name;
 }
 

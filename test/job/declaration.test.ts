@@ -183,6 +183,14 @@ describe('a declaration', () => {
     expect(() => Job()(Secretive)).toThrow('inherits from Keeper private #fields (#secret)');
   });
 
+  it.each([Map, Set, Array, String, Error, Uint8Array])('is refused on a class that extends %p', (builtIn) => {
+    const Held = class Held extends (builtIn as new () => object) {};
+    class Heir extends Held {}
+    const problem = `extends ${builtIn.name}, whose contents are no properties and would not travel; keep one in a field.`;
+    expect(() => Job()(Held)).toThrow(`Held (test/job/declaration.test.ts) ${problem}`);
+    expect(() => Job()(Heir)).toThrow(`Heir (test/job/declaration.test.ts) ${problem}`);
+  });
+
   it('is refused for a second class with the same name or alias, naming both classes and files', () => {
     Job({ name: 'twin' })(class Twin extends Job {});
     expect(() => Job({ name: 'twin' })(class Double extends Job {})).toThrow(
