@@ -402,6 +402,9 @@ export class Loop {
     let reply: ReserveReply | undefined;
     try {
       reply = await this.#settler.exchange(0, wanted);
+      const isHeard = limit > 0 && reply !== undefined && reply !== LOOK_AGAIN;
+      const givingBack = isHeard ? this.#answered(false, reply, asked) : undefined;
+      if (givingBack !== undefined) await givingBack;
     } catch (error) {
       // Whoever ended the wait does not care.
       if (!end.signal.aborted || limit > 0) this.#store.failed(error, 'reserving');
@@ -410,10 +413,6 @@ export class Loop {
     if (limit === 0) {
       if (this.#wait === wait) this.#wait = undefined;
       return end.signal.aborted ? undefined : this.#hearNews();
-    }
-    if (reply !== undefined && reply !== LOOK_AGAIN) {
-      const givingBack = this.#answered(false, reply, asked);
-      if (givingBack !== undefined) await givingBack;
     }
     // What ended the wait may have come after the store had looked.
     if (reply === LOOK_AGAIN || end.signal.aborted) this.#lookAgain();

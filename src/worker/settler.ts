@@ -115,18 +115,20 @@ export class Settler {
    */
   async exchange(most: number, wanted?: Wanted | Promise<Wanted>): Promise<ReserveReply | undefined> {
     const finished = this.#depart(most);
+    let reply: ReserveReply | undefined;
     try {
       const asked = wanted instanceof Promise ? await wanted : wanted;
       const isPlain = this.#failures === undefined && finished.every(needsNothing);
-      const reply = isPlain
+      reply = isPlain
         ? await this.#send(finished, finished.map(settlementOf), asked)
         : await this.#exchangePrepared(finished, asked);
-      if (reply !== undefined) for (const one of reply.setAside) this.#setAside(one);
-      return reply;
     } catch (error) {
       this.ended.unshift(...finished);
       throw error;
     }
+    // From here on the outcomes are taken.
+    if (reply !== undefined) for (const one of reply.setAside) this.#setAside(one);
+    return reply;
   }
 
   /** Takes up to `most` outcomes for one call to the store. */

@@ -325,3 +325,44 @@ it('jobs are settled without a reserve if the store refuses both in one call', a
 function raise(): never {
   throw noFailedStore(['other']);
 }
+
+it('an outcome that the store has taken is not written again because the rest of the reply makes no sense', async () => {
+  let isSenseless = true;
+  start(1, (given) =>
+    changed(given, {
+      exchange: async (settlements, wanted) => {
+        const settled = await given.exchange(settlements, wanted);
+        if (settlements.length === 0 || !isSenseless) return settled;
+        isSenseless = false;
+        return { ...settled, reply: {} as never };
+      },
+    }),
+  );
+  await dispatch(new Probe('one'));
+  await elapse(application.clock, 5);
+  await dispatch(new Probe('two'));
+  await elapse(application.clock, 5);
+
+  expect(ran).toEqual(['one', 'two']);
+  expect(worker.health().outcomes).toMatchObject({ completed: 2, lost: 0 });
+});
+
+it('a wait whose reply makes no sense is followed by another', async () => {
+  let waits = 0;
+  start(1, (given) =>
+    changed(given, {
+      exchange: async (settlements, wanted) => {
+        const settled = await given.exchange(settlements, wanted);
+        if (wanted?.within === undefined) return settled;
+        waits += 1;
+        return waits === 1 ? { ...settled, reply: { setAside: [] } as never } : settled;
+      },
+    }),
+  );
+  await elapse(application.clock, 5);
+  expect(waits).toBeGreaterThan(1);
+
+  await dispatch(new Probe('one'));
+  await elapse(application.clock, 1);
+  expect(ran).toEqual(['one']);
+});
