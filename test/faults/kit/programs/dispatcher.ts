@@ -17,10 +17,12 @@ const { configuration, ledger, number, dispatches, others } = JSON.parse(process
 
 /** For each so many jobs with keys of their own, four are a chain whose second link is a batch. */
 const CHAINED = 20;
+/** One of so many takes some milliseconds, so that a worker can be met in the middle of a job. */
+const LASTING = 10;
 
 async function dispatch(): Promise<void> {
   for (let count = 0; count < dispatches; count += 1) await Only.dispatch('one', 1);
-  const only = (place: number): Only => new Only(`${number}-${place}`, 0);
+  const only = (place: number): Only => new Only(`${number}-${place}`, place % LASTING === 0 ? 5 : 0);
   const alone = others - 4 * Math.floor(others / CHAINED);
   await Queue.bulk(Array.from({ length: alone }, (_, place) => only(place)));
   for (let place = alone; place < others; place += 4)
