@@ -38,7 +38,7 @@ export const uniqueKeys: Soak<Size> = {
   async play(store, { lease, dispatchers, dispatches, others, kills }) {
     const stage = await Stage.open(store, { lease, deadline: DEADLINE });
     try {
-      const crew = new Crew(stage, WORKERS, { concurrency: 5 });
+      const crew = new Crew(stage, WORKERS, { concurrency: 20 });
       const hired = Array.from({ length: dispatchers }, (_, number) =>
         stage.hireDispatcher({ number, dispatches, others }),
       );
