@@ -46,13 +46,16 @@ export function testApplication(configuration: Configuration = {}): TestApplicat
   return { manager, bus: new JobBus(() => manager), clock, log };
 }
 
+/** Milliseconds by a real clock: pending work may read a file, which takes thousands of turns on a busy machine. */
+const LONGEST = 60_000;
+
 /** Lets pending work run until `condition` holds, without moving the clock. */
-export async function until(clock: TestClock, condition: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 1000; turn += 1) {
-    if (condition()) return;
+export async function until(clock: TestClock, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + LONGEST;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error('the condition did not come to hold');
     await clock.advance(0);
   }
-  throw new Error('the condition did not come to hold');
 }
 
 /** Moves the clock in small steps, so that timers set meanwhile fire as well. */

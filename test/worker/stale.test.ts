@@ -159,12 +159,12 @@ describe('a failure on a frozen worker, on a connection whose failed jobs are ke
   it('is removed again if another worker got the job after it was kept', async () => {
     frozen.settle = new Gate();
     await given(new Work(true), { keepsFailed: false });
-    await settledWhen(async () => (await failures()).length === 1);
+    await until(application.clock, async () => (await failures()).length === 1);
     frozen.renew = new Gate();
     const others = await takenByAnother();
 
     frozen.settle.open();
-    await settledWhen(async () => (await failures()).length === 0);
+    await until(application.clock, async () => (await failures()).length === 0);
 
     expect(await completeBy(others)).toEqual(['settled']);
   });
@@ -172,7 +172,7 @@ describe('a failure on a frozen worker, on a connection whose failed jobs are ke
   it('neither replaces nor removes the failure that the next worker has kept', async () => {
     frozen.settle = new Gate();
     await given(new Work(true), { keepsFailed: false });
-    await settledWhen(async () => (await failures()).length === 1);
+    await until(application.clock, async () => (await failures()).length === 1);
     frozen.renew = new Gate();
     const others = await takenByAnother();
     await failBy(others, 'Error: of the other');
@@ -184,8 +184,3 @@ describe('a failure on a frozen worker, on a connection whose failed jobs are ke
     expect(await failures()).toEqual(['Error: of the other']);
   });
 });
-
-async function settledWhen(holds: () => Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < 1000 && !(await holds()); turn += 1) await application.clock.advance(0);
-  expect(await holds()).toBe(true);
-}
