@@ -27,8 +27,8 @@ import { Settler } from './settler';
 import { hearUncaught } from './uncaught';
 import { Veto } from './veto';
 
-/** With fewer slots, two calls of half the size cost more than they gain. Measured up to 16 slots, on two cores. */
-const SLOTS_FOR_TWO = 24;
+/** With fewer slots, the second call costs Redis more than it gains the worker. */
+const SLOTS_FOR_TWO = 8;
 
 /** A store's hint may get lost, so a store is asked again after this time, or after `sleep` if that is longer. */
 const LONGEST_WAIT: Seconds = 2;

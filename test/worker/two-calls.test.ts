@@ -65,12 +65,12 @@ describe('a worker on a connection that carries two calls at once', () => {
 
   it('makes one call at a time if it has few slots', async () => {
     await fill(60);
-    work({ concurrency: 8 });
+    work({ concurrency: 7 });
     await application.clock.advance('2s');
     expect(ran).toEqual([]);
 
     held.open();
-    await until(() => ran.length === 8);
+    await until(() => ran.length === 7);
   });
 
   it('makes one call at a time while it is idle', async () => {
