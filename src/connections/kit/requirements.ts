@@ -51,7 +51,8 @@ export const unbracketed = (host: string): string => host.replace(/^\[(.*)\]$/, 
 
 const REMEDY = 'percent-encode # / ? % @ in the password';
 
-export const isPort = (given: unknown): boolean => Number(given) >= 1 && Number(given) <= 65_535;
+export const isPort = (given: unknown): boolean =>
+  /^\d+$/.test(String(given)) && Number(given) >= 1 && Number(given) <= 65_535;
 
 /** The port behind a host. */
 const PORT = /^(?:\[.*\]|[^:]*):(\d+)$/;

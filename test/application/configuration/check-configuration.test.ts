@@ -310,6 +310,7 @@ describe('a configuration', () => {
     ['redis', { cluster: [''] }, "cluster: expected a string, got ''"],
     ['redis', { cluster: ['a:topsecret'] }, "cluster: 'redis://a:***' cannot be read as an address"],
     ['redis', { cluster: [{ host: 'a', port: 70_000 }] }, 'cluster: port: expected a number from 1 to 65535'],
+    ['redis', { cluster: [{ host: 'a', port: 6379.5 }] }, 'cluster: port: expected a number from 1 to 65535'],
     ['redis', { cluster: [{}] }, 'cluster: host: expected a string, got undefined'],
     ['redis', { name: 'm', sentinels: ['a:26379'] }, 'sentinels: expected { host, port } for each'],
     ['redis', { name: 'm', sentinels: [{ host: 'a:26379' }] }, 'sentinels: host: expected one host alone'],
