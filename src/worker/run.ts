@@ -116,10 +116,11 @@ export class Executor {
         if (returned !== undefined) await returned;
         outcome = this.#decided(job);
         const { error, settlement } = outcome;
-        // It gave itself back, but no attempt could follow.
-        if (settlement.outcome === 'failed' && error !== undefined && hasLastError(error, job.reservation.counters)) {
-          error.cause ??= await this.#lastErrorOf(job);
-          outcome = failed(job, error, settlement.counters);
+        // It gave itself back, but no attempt could follow. An error that it threw or left behind is not ours to change.
+        const gaveBack = job.ending?.kind === 'released' && job.stray === undefined;
+        if (gaveBack && settlement.outcome === 'failed' && hasLastError(error!, job.reservation.counters)) {
+          error!.cause ??= await this.#lastErrorOf(job);
+          outcome = failed(job, error!, settlement.counters);
         }
         const heard = outcome.error === undefined ? undefined : this.#tellException(job, outcome.error);
         if (heard !== undefined) await heard;

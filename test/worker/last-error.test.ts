@@ -1,6 +1,7 @@
 /** The error that a job died of reaches everybody who asks, whatever ended its tries. */
 import { Job } from '../../src/job/job';
 import type { FailedJob } from '../../src/application/failed/failed-filter';
+import { maxAttemptsExceeded } from '../../src/worker/errors';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { elapse } from '../support/application';
@@ -106,6 +107,23 @@ it('a release in the last try fails with the error of the try before as the caus
 
   expect(ran.at(-1)).toMatch(/^failed: .*used up its tries \(2\).*\| cause: Error: connect ECONNREFUSED/);
   expect((await onlyFailure()).exception).toContain('Caused by: Error: connect ECONNREFUSED');
+});
+
+it.each([
+  ['frozen', Object.freeze],
+  ['open', (error: Error): Error => error],
+])("another job's used-up tries, thrown on in the last try, stay as they are (%s)", async (_what, given) => {
+  const other = maxAttemptsExceeded('Other', '7', 2, { tries: 1, retryUntil: undefined });
+  await application.bus.dispatch(new Sync());
+  await work({ tries: 2, backoff: '10s' });
+  await elapse(application.clock, 10);
+  behave = () => {
+    throw given(other);
+  };
+  await work({ tries: 2 });
+
+  expect(ran.at(-1)).toBe(`failed: ${other.message}`);
+  expect((await onlyFailure()).exception).not.toContain('Caused by');
 });
 
 it('a release or deferral beyond retryUntil fails at once', async () => {
