@@ -75,7 +75,7 @@ const PATIENCE: Milliseconds = 2000;
 /** Keeps a worker's record in the store while it runs, so that others see it. Nothing in the worker waits for it. */
 export class OwnRecord implements Companion {
   readonly #worker: Attended;
-  readonly #store: OperationsConnection;
+  readonly #operations: OperationsConnection;
   readonly #id = uuidv7();
   readonly #startedAt: Milliseconds;
   #next: Timer;
@@ -85,9 +85,9 @@ export class OwnRecord implements Companion {
   #isClosed = false;
   #isTold = false;
 
-  constructor(worker: Attended, store: OperationsConnection) {
+  constructor(worker: Attended, operations: OperationsConnection) {
     this.#worker = worker;
-    this.#store = store;
+    this.#operations = operations;
     const { clock } = worker.manager;
     this.#startedAt = clock.monotonic();
     this.#next = clock.after(FIRST, () => this.#beat());
@@ -98,7 +98,7 @@ export class OwnRecord implements Companion {
     this.#isClosed = true;
     this.#next.cancel();
     if (this.#putting === undefined && !this.#isKept) return;
-    const removed = Promise.resolve(this.#putting).then(() => removeWorker(this.#store.records, this.#id));
+    const removed = Promise.resolve(this.#putting).then(() => removeWorker(this.#operations.records, this.#id));
     await within(clock, PATIENCE, removed).catch(() => undefined);
   }
 
@@ -112,8 +112,8 @@ export class OwnRecord implements Companion {
   }
 
   async #put(): Promise<void> {
-    const at = (await this.#store.now?.()) ?? this.#worker.manager.clock.now();
-    await putWorker(this.#store.records, this.#report(at));
+    const at = (await this.#operations.now?.()) ?? this.#worker.manager.clock.now();
+    await putWorker(this.#operations.records, this.#report(at));
     this.#isKept = true;
     this.#isTold = false;
   }

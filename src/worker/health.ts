@@ -1,13 +1,5 @@
 /** A worker's health report. Lets an orchestrator tell a worker that works from one that is stuck. */
-import {
-  endOfTurn,
-  pauseAfter,
-  StoreClock,
-  type Clock,
-  type Milliseconds,
-  type Seconds,
-  type Timer,
-} from '../base/clock';
+import { endOfTurn, pauseAfter, type Clock, type Milliseconds, type Seconds, type Timer } from '../base/clock';
 import type { StopReason } from './stop';
 import { errorMessage } from '../base/exception-text';
 import type { Logger } from '../base/logger';
@@ -148,8 +140,6 @@ const warned = new WeakSet<Connection>();
  * minute after each `health()` we send a cheap query whenever the store has been silent for a second.
  */
 export class StoreHealth {
-  /** The store's clock, as far as its answers tell. */
-  readonly storeClock: StoreClock;
   readonly #application: Pick<Application, 'clock' | 'random' | 'logger'>;
   readonly #clock: Clock;
   readonly #connection: Connection;
@@ -194,7 +184,6 @@ export class StoreHealth {
     this.#pauseOver = pauseOver;
     this.#startedAt = this.#clock.monotonic();
     this.#look = lookOf(connection, queue);
-    this.storeClock = new StoreClock(this.#clock);
   }
 
   /**
@@ -202,10 +191,9 @@ export class StoreHealth {
    *
    * @param unasked the worker's queues that were not asked, and that the reply does not cover
    */
-  heard({ paused: told = [], restart, now, forgotten }: ReserveReply, unasked?: ReadonlySet<string>): boolean {
+  heard({ paused: told = [], restart, forgotten }: ReserveReply, unasked?: ReadonlySet<string>): boolean {
     const isFirst = this.heardAt === undefined;
     this.heardAt = this.#clock.monotonic();
-    if (now !== undefined) this.storeClock.told(now);
     const paused = unasked === undefined ? told : [...told, ...this.paused.filter((queue) => unasked.has(queue))];
     if (paused.join() !== this.paused.join()) this.#logPaused(paused);
     if (forgotten === true) this.#logForgotten();

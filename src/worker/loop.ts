@@ -7,13 +7,20 @@
  * way, each for its share of the slots: the store works on one share while the jobs of another run. If there is nothing to
  * do, one more call waits in the store until there is.
  */
-import { momentOf, type Milliseconds, type Moment, type Seconds, type Timer } from '../base/clock';
+import {
+  atEndOfTurn,
+  momentOf,
+  StoreClock,
+  type Milliseconds,
+  type Moment,
+  type Seconds,
+  type Timer,
+} from '../base/clock';
 import { MOST_JOBS } from '../base/collections';
 import type { ReserveReply, Wanted } from '../connections/contract';
 import { LOOK_AGAIN } from '../connections/kit/connection';
 import { callerOf, callFrom } from '../container/scope';
 import type { HookEvents } from '../job/hooks';
-import { Bell } from './bell';
 import { Emptiness, Stop, type StopReason } from './stop';
 import { Executor } from './run';
 import { LoopLag, StoreHealth, type WorkerGlance, type WorkerHealth } from './health';
@@ -65,6 +72,8 @@ export class Loop {
     this.#bell.ring();
   };
   readonly #store: StoreHealth;
+  /** The store's clock, as far as its answers tell. */
+  readonly #storeClock: StoreClock;
   readonly #stop: Stop;
   readonly #executor: Executor;
   readonly #leases: LeaseKeeper;
@@ -97,6 +106,8 @@ export class Loop {
   #nextLook: Milliseconds = Infinity;
   /** Whether the last reserve asked all queues. */
   #haveAskedAll = true;
+  /** When `once` has waited long enough for its job. */
+  readonly #onceEnds: Milliseconds;
   #timer: Timer | undefined;
   #timerAt: Milliseconds = Infinity;
 
@@ -115,6 +126,8 @@ export class Loop {
     this.#most = concurrency < SLOTS_FOR_TWO ? 1 : (connection.atOnce?.calls ?? 1);
     this.#share = Math.min(MOST_JOBS, Math.ceil(concurrency / this.#most));
     this.#worthwhile = Math.min(MOST_JOBS, Math.floor(concurrency / this.#most));
+    this.#onceEnds = options.once ? clock.monotonic() + options.sleep * 1000 : Infinity;
+    this.#storeClock = new StoreClock(clock);
     this.#lag = new LoopLag(clock);
     this.#store = new StoreHealth(application, connection, this.#queues[0]!, ring);
     this.#emptiness = options.stopWhenEmpty ? new Emptiness(settings) : undefined;
@@ -153,7 +166,8 @@ export class Loop {
 
   /** Whether the code that asks is code that this worker waits for. */
   get isCaller(): boolean {
-    return callerOf() === this || this.#runs.isCaller;
+    const caller = callerOf();
+    return caller === this || [...this.#runs.open].some((job) => job === caller);
   }
 
   /** For those who show what runs. */
@@ -270,7 +284,7 @@ export class Loop {
   // A worker with `once` does not give up before it has seen its queues: the first look may come late.
   #onceUntil(): Milliseconds {
     const hasLooked = this.#store.heardAt !== undefined || this.#veto?.isVetoed === true;
-    return hasLooked ? this.#stop.onceUntil : Infinity;
+    return hasLooked ? this.#onceEnds : Infinity;
   }
 
   /** Sends all calls that are due. */
@@ -338,11 +352,12 @@ export class Loop {
       this.#lookAgain();
       return undefined;
     }
+    if (reply.now !== undefined) this.#storeClock.told(reply.now);
     this.#haveAskedAll = (asked.unasked?.size ?? 0) === 0;
     if (reply !== LOOK_AGAIN && this.#store.heard(reply, asked.unasked)) this.#stop.request('restart');
     const jobs: RunningJob[] = [];
     for (const reservation of reply.reservations)
-      jobs.push(new RunningJob(reservation, this.#event.connectionName, this.#store.storeClock));
+      jobs.push(new RunningJob(reservation, this.#event.connectionName, this.#storeClock));
     return this.#stop.isEnding() ? this.#settler.giveBack(jobs) : this.#take(jobs, reply.nextIn, asked);
   }
 
@@ -529,5 +544,34 @@ export class Loop {
 
   #unsettled(): number {
     return this.#runs.open.size + this.#settler.unsettled;
+  }
+}
+
+/** Wakes the loop at the end of a turn of the event loop in which something happened. */
+class Bell {
+  #isRung = false;
+  #hear: (() => void) | undefined;
+
+  /** Something happened that the loop has to look at. A ring between two calls of `rung` is not missed. */
+  readonly ring = (): void => {
+    this.#isRung = true;
+    this.#hear?.();
+  };
+
+  /**
+   * Resolves at the end of a turn of the event loop in which it was rung. Everything else that ends in that turn travels in
+   * the same call to the store, and errors that a handler left behind are known by then.
+   */
+  rung(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#hear = () => {
+        this.#hear = undefined;
+        atEndOfTurn(() => {
+          this.#isRung = false;
+          resolve();
+        });
+      };
+      if (this.#isRung) this.#hear();
+    });
   }
 }

@@ -6,7 +6,6 @@
  */
 import { DenseSet } from '../base/collections';
 import type { Milliseconds } from '../base/clock';
-import { callerOf } from '../container/scope';
 import { WorkerStoppingError } from './errors';
 import { logStubborn, logStuck } from './job-log';
 import { isForOthers } from './outcome';
@@ -52,12 +51,6 @@ export class Runs {
   /** Jobs whose handlers run. */
   get running(): readonly RunningJob[] {
     return [...this.open].filter(({ handler }) => handler === 'running');
-  }
-
-  /** Whether one of the jobs runs the code that asks. */
-  get isCaller(): boolean {
-    const caller = callerOf();
-    return [...this.open].some((job) => job === caller);
   }
 
   /** How many jobs may come at once: none while one runs apart from all others or is about to. */

@@ -47,8 +47,6 @@ export class Stop {
   readonly #ring: () => void;
   /** When `maxTime` has passed. */
   #endsAt: Milliseconds;
-  /** When `once` has waited long enough. */
-  readonly onceUntil: Milliseconds;
   readonly #timers: Timer[] = [];
   #phase: 'working' | 'ending' | 'over' = 'working';
   #giveUp: () => void = () => undefined;
@@ -61,9 +59,7 @@ export class Stop {
     this.#clock = clock;
     this.#runs = runs;
     this.#ring = ring;
-    const startedAt = clock.monotonic();
-    this.#endsAt = startedAt + options.maxTime * 1000;
-    this.onceUntil = options.once ? startedAt + options.sleep * 1000 : Infinity;
+    this.#endsAt = clock.monotonic() + options.maxTime * 1000;
   }
 
   /** The worker works. */
