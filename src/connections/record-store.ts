@@ -80,3 +80,20 @@ export interface RecordStore {
   /** The sums with these names, in order; empty where nothing was added. */
   sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]>;
 }
+
+/** The records of a kind from place `from` to place `to`. @param page how many are read in one call: fewer if they may be long */
+export async function* recordsOf(
+  records: RecordStore,
+  kind: string,
+  {
+    page = 500,
+    from = 0,
+    to = Infinity,
+  }: { readonly page?: number; readonly from?: number; readonly to?: number } = {},
+): AsyncIterable<StoreRecord> {
+  for (let offset = from; offset < to; offset += page) {
+    const found = await records.list(kind, { limit: page, offset });
+    yield* found;
+    if (found.length < page) return;
+  }
+}

@@ -2,7 +2,7 @@
 import { failedStoreOf, type Application } from '../connections/application';
 import type { Connection, PlacedJob, WaitingState } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
-import { LONGEST_ID, type RecordStore } from '../connections/record-store';
+import { LONGEST_ID, recordsOf, type RecordStore } from '../connections/record-store';
 import { sleep, type Milliseconds } from '../base/clock';
 import type { ChainedJob, Progress } from '../job/job-context';
 import {
@@ -276,9 +276,14 @@ export async function listJobs(
   const { state, after, limit } = checked(options);
   const place = after === undefined ? '' : placeIn(queue, state, after);
   const asked = { connection, application, queue, place, limit };
-  const list = state === 'failed' ? failures : state === 'completed' ? completed : undefined;
-  const found = await (list?.(asked) ?? waiting(asked, state === 'running' ? 'reserved' : (state as WaitingState)));
-  return { jobs: found.jobs, next: found.next && nextOf(queue, state, found.next) };
+  const found =
+    state === 'failed'
+      ? failures(asked)
+      : state === 'completed'
+        ? completed(asked)
+        : waiting(asked, state === 'running' ? 'reserved' : state);
+  const { jobs, next } = await found;
+  return { jobs, next: next && nextOf(queue, state, next) };
 }
 
 /** What a page is to show. */
@@ -321,20 +326,16 @@ async function completed({ connection, application, queue, place, limit }: Asked
   if (completedKept(application) === undefined) throw invalidListing('state', 'completed', NOT_KEPT);
   const { records } = application.neededOperationsOf(connection);
   const jobs: ListedJob[] = [];
-  const first = Number(place);
-  let offset = first;
-  while (offset < first + MOST_SEARCHED) {
-    const page = await records.list(COMPLETED, { limit: MOST, offset });
-    for (const [index, { id, value }] of page.entries()) {
-      const read = readHistory(value);
-      if (read?.connection !== connection.name || read.queue !== queue) continue;
-      jobs.push(listedEnd(id, read));
-      if (jobs.length === limit) return { jobs, next: String(offset + index + 1) };
-    }
-    offset += page.length;
-    if (page.length < MOST) return { jobs, next: undefined };
+  let next = Number(place);
+  const to = next + MOST_SEARCHED;
+  for await (const { id, value } of recordsOf(records, COMPLETED, { page: MOST, from: next, to })) {
+    next += 1;
+    const read = readHistory(value);
+    if (read?.connection !== connection.name || read.queue !== queue) continue;
+    jobs.push(listedEnd(id, read));
+    if (jobs.length === limit) return { jobs, next: String(next) };
   }
-  return { jobs, next: String(offset) };
+  return { jobs, next: next < to ? undefined : String(next) };
 }
 
 const NOT_KEPT = "The configuration turns off that they are kept; write history: { completed: '1h' } in it.";

@@ -4,6 +4,7 @@
  */
 import { failedStoreOf, type Application } from '../connections/application';
 import type { Seconds } from '../base/clock';
+import { pagesOf } from '../base/collections';
 import type { Connection } from '../connections/contract';
 import { readFigures } from './figures/figures';
 import { oldestWait } from './figures/queue-sampler';
@@ -102,8 +103,7 @@ export async function takeSnapshot(
   };
   const shown = all.slice(0, MOST_QUEUES);
   const queues: QueueSnapshot[] = [];
-  for (let from = 0; from < shown.length; from += TOGETHER)
-    queues.push(...(await Promise.all(shown.slice(from, from + TOGETHER).map(look))));
+  for (const page of pagesOf(shown, () => 0, TOGETHER)) queues.push(...(await Promise.all(page.map(look))));
   return {
     connection: name,
     at: new Date(now),

@@ -5,7 +5,7 @@
 import type { Application } from '../connections/application';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
-import type { RecordStore } from '../connections/record-store';
+import { recordsOf, type RecordStore } from '../connections/record-store';
 import { fieldsIn, isRecord } from '../payload/values';
 
 /** A running job, as its worker's record shows it: never its data. */
@@ -105,20 +105,17 @@ export function removeWorker(records: RecordStore, id: string): Promise<void> {
 export async function listWorkers(connection: Connection, application: Application): Promise<RunningWorker[]> {
   const store = application.neededOperationsOf(connection);
   const now = (await store.now?.()) ?? application.clock.now();
-  const found = new Map<string, RunningWorker>();
-  const read = async (offset: number): Promise<boolean> => {
-    const page = await store.records.list(KIND, { limit: PAGE, offset });
-    for (const { id, value } of page) {
-      const worker = workerOf(value, now);
-      if (worker !== undefined) found.set(id, worker);
-    }
-    return page.length === PAGE;
+  const found = new Map<string, RunningWorker | undefined>();
+  const read = async (to: number): Promise<void> => {
+    const read = recordsOf(store.records, KIND, { page: PAGE, to });
+    for await (const { id, value } of read) found.set(id, workerOf(value, now));
   };
-  let offset = 0;
-  for (let isMore = true; isMore && offset < MOST_WORKERS; offset += PAGE) isMore = await read(offset);
+  await read(MOST_WORKERS);
   // Records that were written meanwhile have moved to the front, and may have been on no page.
-  if (offset > PAGE) await read(0);
-  return [...found.values()].toSorted((a, b) => a.since.getTime() - b.since.getTime() || (a.id < b.id ? -1 : 1));
+  if (found.size >= PAGE) await read(PAGE);
+  return [...found.values()]
+    .filter((worker) => worker !== undefined)
+    .toSorted((a, b) => a.since.getTime() - b.since.getTime() || (a.id < b.id ? -1 : 1));
 }
 
 /** A job and the worker that runs it. */

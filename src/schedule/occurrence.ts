@@ -3,7 +3,7 @@ import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection, Once, PageToPush, Pushed } from '../connections/contract';
 import { entriesFor, pushEvent } from '../connections/entries';
 import { CapabilityError } from '../connections/errors';
-import type { RecordStore, StoreRecord } from '../connections/record-store';
+import { recordsOf, type RecordStore } from '../connections/record-store';
 import type { EncodedJob } from '../dispatch/job-encoder';
 import { definitionOfJob } from '../job/instance';
 import { tellPushed } from '../dispatch/send';
@@ -189,7 +189,6 @@ const TEXTS = ['spec', 'sentTo', 'heldBy'] satisfies (keyof ScheduleState)[];
 const NUMBERS = ['since', 'seenAt', 'pausedAt', 'lastAt', 'sentAt', 'skipped'] satisfies (keyof ScheduleState)[];
 
 const KIND = 'schedule';
-const PAGE = 500;
 
 const DAY: Seconds = 24 * 3600;
 /** A schedule that nobody declares any more is forgotten after this time. */
@@ -204,15 +203,6 @@ export async function statesIn(records: RecordStore): Promise<ReadonlyMap<string
   const states = new Map<string, KeptState>();
   for await (const { id, value } of recordsOf(records, KIND)) states.set(id, read(id, value));
   return states;
-}
-
-/** All records of a kind. */
-export async function* recordsOf(records: RecordStore, kind: string): AsyncIterable<StoreRecord> {
-  for (let offset = 0; ; offset += PAGE) {
-    const page = await records.list(kind, { limit: PAGE, offset });
-    yield* page;
-    if (page.length < PAGE) return;
-  }
 }
 
 /** Whoever has read it can write it no more. */

@@ -4,7 +4,7 @@
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Application, OperationsConnection } from '../connections/application';
-import type { RecordStore } from '../connections/record-store';
+import { recordsOf, type RecordStore } from '../connections/record-store';
 import { choose, chosenOf } from '../job/choices';
 import type { Middleware } from '../job/middleware';
 import { placeOf } from '../job/option-kinds';
@@ -16,7 +16,7 @@ import { PayloadVersionError, UnknownClassError, UnknownKeyError } from '../payl
 import { fieldsIn } from '../payload/values';
 import { scheduleName, timing } from './cadence';
 import { invalidSchedule, tooManySchedules } from './errors';
-import { clockOf, destinationOf, forgetState, recordsOf } from './occurrence';
+import { clockOf, destinationOf, forgetState } from './occurrence';
 import { Schedule, scheduledName } from './schedule';
 
 /** When a stored schedule is due; its name is said by `put()`. */

@@ -6,7 +6,7 @@ import type { Milliseconds, Timer } from '../../base/clock';
 import { inRootContext, type Application } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
 import { within } from '../../connections/kit/caller';
-import type { Listening } from '../../connections/record-store';
+import { recordsOf, type Listening } from '../../connections/record-store';
 import {
   EVENTS,
   EventSource,
@@ -144,13 +144,9 @@ export class EventFeed extends EventSource {
   /** Never rejects: it looks again soon. */
   async #look(): Promise<void> {
     this.#isRung = false;
-    const { records } = this.store;
     try {
-      for (let offset = 0; offset < MOST_TELLERS; offset += PAGE) {
-        const page = await records.list(EVENTS, { limit: PAGE, offset });
-        for (const { id, value } of page) this.#read(id, value);
-        if (page.length < PAGE) break;
-      }
+      const tellers = recordsOf(this.store.records, EVENTS, { page: PAGE, to: MOST_TELLERS });
+      for await (const { id, value } of tellers) this.#read(id, value);
       this.#isFirstLook = false;
     } catch {
       // While the store is away there is nothing to hear.

@@ -1,5 +1,6 @@
 /** What the processes have reported: how many jobs ran, with which outcomes, how long they took, and how long they waited. */
 import type { Milliseconds, Seconds } from '../../base/clock';
+import { pagesOf } from '../../base/collections';
 import { durationSeconds, type Duration } from '../../job/duration';
 import { invalidSpan } from '../errors';
 import {
@@ -187,8 +188,7 @@ async function countsOf(
     return spans.map((span) => figureName(resolution, span, key));
   });
   const sums: Counts[] = [];
-  for (let from = 0; from < names.length; from += PAGE)
-    sums.push(...(await records.sums(names.slice(from, from + PAGE))));
+  for (const page of pagesOf(names, () => 0, PAGE)) sums.push(...(await records.sums(page)));
   return classes.map((one, place) => ({
     ...one,
     bySpan: sums.slice(place * spans.length, (place + 1) * spans.length),

@@ -41,7 +41,7 @@ import { MOST_LINES, writeLines, type KeptLine, type SaidLines } from './lines';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Recent } from '../../base/collections';
+import { pagesOf, Recent } from '../../base/collections';
 
 const PROGRESS_KEPT: Seconds = 60 * 60;
 
@@ -244,10 +244,8 @@ export class JobHistories implements Observer {
 
   async #write(page: readonly Trail[]): Promise<void> {
     const records: StoreRecord[] = [];
-    for (let place = 0; place < page.length; place += AT_ONCE) {
-      const some = page.slice(place, place + AT_ONCE);
+    for (const some of pagesOf(page, () => 0, AT_ONCE))
       records.push(...(await Promise.all(some.map((trail) => this.#recordOf(trail)))));
-    }
     await this.#records.put(records, HISTORY_KEPT, MOST_KEPT);
   }
 

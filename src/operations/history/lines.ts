@@ -1,5 +1,6 @@
 /** The lines that a job has logged: the text of their record, which is bounded, and how the lines of a later run get into it. */
 import type { Milliseconds, Seconds } from '../../base/clock';
+import { pagesOf } from '../../base/collections';
 import type { RecordStore, StoreRecord } from '../../connections/record-store';
 import { fieldsIn, isRecord } from '../../payload/values';
 
@@ -53,10 +54,8 @@ const isLine = (line: unknown): line is KeptLine =>
 /** Writes what runs have said behind what is kept of earlier ones. @throws what the store throws */
 export async function writeLines(records: RecordStore, page: readonly SaidLines[]): Promise<void> {
   const written: StoreRecord[] = [];
-  for (let place = 0; place < page.length; place += AT_ONCE) {
-    const some = page.slice(place, place + AT_ONCE);
+  for (const some of pagesOf(page, () => 0, AT_ONCE))
     written.push(...(await Promise.all(some.map((one) => recordOf(records, one)))));
-  }
   await records.put(written, KEPT, MOST_KEPT);
 }
 
