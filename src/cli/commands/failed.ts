@@ -63,15 +63,21 @@ export const failed = defineList({
 });
 
 async function list(call: Call<FailedFlags>, limit = LISTED): Promise<void> {
-  const filter = filterOf(call.flags);
-  const manager = await openKeeping(call);
-  // One more, to know whether there are more.
-  const found = await chosenJobs(call, manager, filter, { offset: 0, limit: limit + 1 });
+  const found = await newest(call, limit);
   const jobs = found.slice(0, limit);
   call.output.result(jobs);
-  if (jobs.length > 0) listFailed(call, jobs, filter?.batch !== undefined);
-  else call.output.line(filter === undefined ? 'No failed jobs.' : 'No failed job matches.');
+  if (jobs.length > 0) listFailed(call, jobs);
+  else tellNone(call);
   if (found.length > limit) call.output.note(`There are more than these ${limit}; raise --limit to see them.`);
+}
+
+/** Those that the flags choose, and one more, to know whether there are more. */
+async function newest(call: Call<FailedFlags>, most: number): Promise<readonly FailedJob[]> {
+  return chosenJobs(call, await openKeeping(call), filterOf(call.flags), { offset: 0, limit: most + 1 });
+}
+
+function tellNone({ output, flags }: Call<FailedFlags>): void {
+  output.line(filterOf(flags) === undefined ? 'No failed jobs.' : 'No failed job matches.');
 }
 
 /** How many links of a chain are named. */
@@ -79,10 +85,7 @@ const MOST_NAMED = 10;
 
 /** Why jobs failed: each line is a class and what its errors have in common. @param limit groups that are listed */
 async function listGroups(call: Call<FailedFlags>, limit = LISTED): Promise<void> {
-  const filter = filterOf(call.flags);
-  const manager = await openKeeping(call);
-  // One more, to know whether there are more.
-  const found = await chosenJobs(call, manager, filter, { offset: 0, limit: GROUPED + 1 });
+  const found = await newest(call, GROUPED);
   const groups = errorGroups(found.slice(0, GROUPED));
   const { output, session } = call;
   output.result(
@@ -90,7 +93,7 @@ async function listGroups(call: Call<FailedFlags>, limit = LISTED): Promise<void
       ...{ name, error, count, queues, newest: newest.failedAt, oldest: oldest.failedAt, id: newest.id },
     })),
   );
-  if (groups.length === 0) output.line(filter === undefined ? 'No failed jobs.' : 'No failed job matches.');
+  if (groups.length === 0) tellNone(call);
   const now = session.surroundings.clock.now();
   const rows = groups.slice(0, limit).map(({ name, count, queues, newest }) => {
     const [queue = '', ...others] = queues;
@@ -140,11 +143,10 @@ function followersText(chain: readonly ChainedJob[]): string {
   return `${counted(chain.length, 'job')} ${follow} it: ${names.join(', ')}${more}`;
 }
 
-/** @param isOfOneBatch whether all jobs are in one batch, so that the list need not name it */
-function listFailed({ output, session }: Call, jobs: readonly FailedJob[], isOfOneBatch: boolean): void {
+function listFailed({ output, session, flags }: BatchCall, jobs: readonly FailedJob[]): void {
   // Omits columns whose cells are all equal.
   const from = columnIf(new Set(jobs.map((job) => job.connection)).size > 1);
-  const within = columnIf(!isOfOneBatch && jobs.some((job) => job.batch !== undefined));
+  const within = columnIf(flags.batch === undefined && jobs.some((job) => job.batch !== undefined));
   const behind = columnIf(jobs.some(({ chain }) => chain.length > 0));
   const optional = [...within('batch'), ...behind('followed by')];
   const headings = ['id', 'job', ...from('connection'), 'queue', 'attempts', 'failed', ...optional, 'error'];
@@ -158,6 +160,9 @@ function listFailed({ output, session }: Call, jobs: readonly FailedJob[], isOfO
   });
   output.list(headings, rows);
 }
+
+/** If it chooses a batch, all listed jobs are in that, and the list need not name it. */
+type BatchCall = Call<ProjectFlags & { readonly batch?: string | undefined }>;
 
 const columnIf =
   (isShown: boolean) =>
@@ -312,7 +317,7 @@ export async function actOnFailed(
 
 /** Lists the jobs that would be affected: all that match, or a section of them. */
 export async function tellChosen(
-  call: Call,
+  call: BatchCall,
   manager: QueueManager,
   filter: FailedFilter | undefined,
   places?: Places,
@@ -320,22 +325,14 @@ export async function tellChosen(
   const jobs = await chosenJobs(call, manager, filter, places ?? { offset: 0, limit: LISTED });
   const isWhole = places !== undefined || jobs.length < LISTED;
   const count = isWhole ? jobs.length : await manager.failed.count(filter);
-  tellJobs(call, jobs, count, [], filter?.batch);
+  tellJobs(call, jobs, count, []);
 }
 
-/**
- * @param count all affected jobs, including those not listed @param unknown ids without a job @param batch if all belong to it
- */
-function tellJobs(
-  call: Call,
-  jobs: readonly FailedJob[],
-  count: number,
-  unknown: readonly string[],
-  batch?: string,
-): void {
+/** @param count all affected jobs, including those not listed @param unknown ids without a job */
+function tellJobs(call: BatchCall, jobs: readonly FailedJob[], count: number, unknown: readonly string[]): void {
   const { output } = call;
   output.result({ dryRun: true, count, unknown, items: jobs });
-  if (jobs.length > 0) listFailed(call, jobs, batch !== undefined);
+  if (jobs.length > 0) listFailed(call, jobs);
   if (count > jobs.length && !output.isJson) output.note(`Only the first ${jobs.length} are listed.`);
   output.line(`Without --dry-run, ${counted(count, 'failed job')} would be affected.`);
 }

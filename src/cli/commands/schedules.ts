@@ -1,11 +1,10 @@
 /** `schedule:list`, `:run`, `:pause`, `:resume`, `:remove` and `:test`: the schedules of the project and of its stores. */
-import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/text';
 import { momentIn } from '../../job/duration';
 import { count } from '../../job/option-kinds';
 import { cadenceText } from '../../schedule/cadence';
-import type { ScheduleListing } from '../../schedule/schedules';
+import type { ScheduleListing, Schedules } from '../../schedule/schedules';
 import { defineCommand, type Call } from '../command';
 import { HOW_TO_REGISTER, invalidOption } from '../errors';
 import { ofKind, type Flag } from '../flags';
@@ -18,11 +17,11 @@ const READABLE_STATE = 24;
 const DEFAULT_COUNT = 5;
 const COUNTS = count(1, 1000);
 
-/** Opens all connections that keep jobs: stored schedules are looked for in the stores of open ones. */
-async function openSchedules(call: Call): Promise<QueueManager> {
+/** Opens all connections that keep jobs: stored schedules are looked for in the stores of open ones. `schedule`: the one named. */
+async function openSchedules(call: Call): Promise<{ readonly schedules: Schedules; readonly schedule: string }> {
   const manager = await openKeeping(call);
   for (const name of keepingConnections(manager)) manager.driver(name);
-  return manager;
+  return { schedules: manager.schedules, schedule: call.words[0] ?? '' };
 }
 
 const WORD = ['<schedule>', 'the name of the schedule, as listed by onqueue schedule:list'] as const;
@@ -99,8 +98,7 @@ export const scheduleRun = defineCommand({
   ],
   words: WORD,
   async run(call) {
-    const [schedule = ''] = call.words;
-    const { schedules } = await openSchedules(call);
+    const { schedules, schedule } = await openSchedules(call);
     const id = await schedules.run(schedule);
     call.output.result({ schedule, id }, `Sent the job of ${schedule}: ${id}`);
   },
@@ -117,8 +115,7 @@ export const schedulePause = defineCommand({
   ],
   words: WORD,
   async run(call) {
-    const [schedule = ''] = call.words;
-    const { schedules } = await openSchedules(call);
+    const { schedules, schedule } = await openSchedules(call);
     const changed = await schedules.pause(schedule);
     const line = changed ? `Paused ${schedule}.` : `${schedule} was already paused.`;
     call.output.result({ schedule, paused: true, changed }, line);
@@ -135,8 +132,7 @@ export const scheduleResume = defineCommand({
   ],
   words: WORD,
   async run(call) {
-    const [schedule = ''] = call.words;
-    const { schedules } = await openSchedules(call);
+    const { schedules, schedule } = await openSchedules(call);
     const changed = await schedules.resume(schedule);
     const line = changed ? `Resumed ${schedule}.` : `${schedule} was not paused.`;
     call.output.result({ schedule, paused: false, changed }, line);
@@ -154,8 +150,7 @@ export const scheduleRemove = defineCommand({
   ],
   words: WORD,
   async run(call) {
-    const [schedule = ''] = call.words;
-    const { schedules } = await openSchedules(call);
+    const { schedules, schedule } = await openSchedules(call);
     // The error names those that there are.
     if (!(await schedules.remove(schedule))) await schedules.named(schedule);
     call.output.result({ schedule, removed: true }, `Removed ${schedule}.`);
@@ -188,8 +183,7 @@ export const scheduleTest = defineCommand({
   },
   async run(call) {
     const { output, flags } = call;
-    const [schedule = ''] = call.words;
-    const { schedules } = await openSchedules(call);
+    const { schedules, schedule } = await openSchedules(call);
     const occurrences = await schedules.occurrences(schedule, { count: DEFAULT_COUNT, ...flags });
     const { cadence } = (await schedules.named(schedule)).parts;
     const shown = occurrences.map(({ at, wall, isClockChange }) => ({ at, wall, clockChange: isClockChange }));
