@@ -493,14 +493,14 @@ function outcomeOf(settlement: Settlement): Outcome {
   const plain = PLAIN[outcome];
   // When a script returns a job to its queue, it finds the job's ties itself, except that it may leave its lane.
   const isReleased = outcome === 'released';
-  if (isReleased && settlement.frees !== true && settlement.delay <= 0 && settlement.dueAt === undefined) return plain;
+  const keepsKey = isReleased && settlement.frees !== true;
+  const isReady = isReleased && settlement.delay <= 0 && settlement.dueAt === undefined;
+  if (keepsKey && isReady) return plain;
   const next = nextOf(settlement);
   const tied = readTies(reservation.payload);
-  const unique = isReleased && settlement.frees !== true ? undefined : tied?.unique;
+  const unique = keepsKey ? undefined : tied?.unique;
   const batch = isReleased ? undefined : tied?.batch;
-  const stays =
-    isReleased && (tied?.lane?.ordered === true || (settlement.delay <= 0 && settlement.dueAt === undefined));
-  const lane = stays ? undefined : tied?.lane;
+  const lane = isReady || (isReleased && tied?.lane?.ordered === true) ? undefined : tied?.lane;
   if (next.length === 0 && unique === undefined && batch === undefined && lane === undefined) return plain;
   let { kind }: Outcome = plain;
   const beside: Argument[] = [];
