@@ -36,6 +36,7 @@ import {
   countStores,
   distinct,
   KnownJobs,
+  newestFirst,
   sharesStores,
   sweep,
   thatFit,
@@ -85,20 +86,18 @@ export class FailedJobs {
     if (!isEmpty(filter)) checkFilter(filter, 'failed.list()');
     checkCounts({ limit, offset }, 'failed.list()');
     const tell = unreachable ?? ((connection, error) => this.#logUnreachable(connection, error));
-    const found: FoundEntry[] = [];
+    const lists: FoundEntry[][] = [];
     // With a single store, that store can skip the offset itself. With several, it depends on what the others have.
     const { queue: _queue, ...rest } = filter;
     const skipped = isEmpty(rest) && countStores(this.#sources) === 1 ? offset : 0;
     const count = skipped > 0 ? limit : offset + limit;
     const away = await visitStores(this.#sources, async (open) => {
-      for (const entry of await this.#newest(open, filter, count, skipped)) found.push({ open, entry });
+      lists.push((await this.#newest(open, filter, count, skipped)).map((entry) => ({ open, entry })));
     });
     for (const { connection, error } of away) tell(connection, error);
-    return distinct(found)
-      .map(({ entry }) => entry)
-      .toSorted((a, b) => b.failedAt - a.failedAt)
+    return distinct([...newestFirst(lists)])
       .slice(offset - skipped, offset - skipped + limit)
-      .map(failedJobOf);
+      .map(({ entry }) => failedJobOf(entry));
   }
 
   /**

@@ -85,29 +85,32 @@ export async function failedPage(
   sources: Application,
   { queue, limit, after }: { readonly queue: string | undefined; readonly limit: number; readonly after: FailedPlaces },
 ): Promise<{ readonly jobs: readonly PlacedJob[]; readonly away: readonly Unreachable[] }> {
-  const lists: { readonly open: OpenStore; readonly entries: readonly ListedEntry[]; next: number }[] = [];
+  const lists: (FoundEntry & { readonly entry: ListedEntry })[][] = [];
   const away = await visitStores(sources, async (open) => {
     const entries = await open.store.list({ queue, limit, after: after.get(open.connection.name) });
-    lists.push({ open, entries, next: 0 });
+    lists.push(entries.map((entry) => ({ open, entry })));
   });
   const jobs: PlacedJob[] = [];
   const known = new KnownJobs();
-  for (let places = after; ;) {
-    // Each store keeps its own order, which is not always that of the moments.
-    let first: (typeof lists)[number] | undefined;
-    let newest = -Infinity;
-    for (const list of lists) {
-      const failedAt = list.entries[list.next]?.failedAt ?? -Infinity;
-      if (failedAt > newest) [first, newest] = [list, failedAt];
-    }
-    if (first === undefined) return { jobs, away };
-    const { open, entries, next } = first;
-    const entry = entries[next]!;
-    const isNew = lists.length === 1 || known.isNew({ open, entry });
-    if (isNew && jobs.length === limit) return { jobs, away };
-    first.next += 1;
+  let places = after;
+  for (const found of newestFirst(lists)) {
+    const isNew = lists.length === 1 || known.isNew(found);
+    if (isNew && jobs.length === limit) break;
+    const { open, entry } = found;
     places = new Map(places).set(open.connection.name, entry.place);
     jobs.push({ job: isNew ? failedJobOf(entry) : jobs.pop()!.job, places });
+  }
+  return { jobs, away };
+}
+
+/** Merges what stores have listed. Each keeps its own order, which is not always that of the moments. */
+export function* newestFirst<Found extends FoundEntry>(lists: readonly (readonly Found[])[]): Generator<Found> {
+  const left = lists.map((list) => list.toReversed());
+  for (;;) {
+    const open = left.filter(({ length }) => length > 0);
+    const [first] = open.toSorted((a, b) => b.at(-1)!.entry.failedAt - a.at(-1)!.entry.failedAt);
+    if (first === undefined) return;
+    yield first.pop()!;
   }
 }
 
