@@ -175,38 +175,26 @@ function givenKey(value: unknown, longest: number): string {
   return value instanceof Promise ? 'a promise' : valueText(value);
 }
 
-/** The `by` of a unique or debounced job returned no valid key, or threw `cause`. Nothing was sent. `longest`: in characters. */
-export const invalidUniqueKey = defineError(
-  'E_INVALID_UNIQUE_KEY',
-  (job: string, option: 'unique' | 'debounce', value: unknown, longest: number, cause?: unknown) => {
-    const isLong = typeof value === 'string' && value.length > longest;
-    const given = givenKey(value, longest);
-    const problem = cause === undefined ? `returned ${given}` : `threw (${errorMessage(cause)})`;
-    return {
-      message: `${job} was not sent: the function \`by\` of its option ${option} ${problem}. It must return a number, or a string of 1 to ${longest} characters.`,
-      facts: { job, value: isLong ? given : value },
-      cause,
-    };
-  },
-);
+/** `job`: undefined if a call was given the key. `cause`: what `by` threw. `longest`: in characters. */
+function keyRefused(job: string | undefined, option: string, value: unknown, longest: number, cause?: unknown) {
+  const given = givenKey(value, longest);
+  const rule = `a number, or a string of 1 to ${longest} characters`;
+  const problem = cause === undefined ? `returned ${given}` : `threw (${errorMessage(cause)})`;
+  return {
+    message:
+      job === undefined
+        ? `${given} is not the key of a ${option}. Give what \`by\` returns: ${rule}.`
+        : `${job} was not sent: the function \`by\` of its option ${option} ${problem}. It must return ${rule}.`,
+    facts: { job, value: typeof value === 'string' && value.length > longest ? given : value },
+    cause,
+  };
+}
 
-/** The `by` of a job's lane returned no valid key, or threw `cause`; or `Queue.lane` was given none. `longest`: in characters. */
-export const invalidLaneKey = defineError(
-  'E_INVALID_LANE_KEY',
-  (job: string | undefined, value: unknown, longest: number, cause?: unknown) => {
-    const given = givenKey(value, longest);
-    const rule = `a number, or a string of 1 to ${longest} characters`;
-    const problem = cause === undefined ? `returned ${given}` : `threw (${errorMessage(cause)})`;
-    return {
-      message:
-        job === undefined
-          ? `${given} is not the key of a lane. Give what \`by\` returns: ${rule}.`
-          : `${job} was not sent: the function \`by\` of its option lane ${problem}. It must return ${rule}.`,
-      facts: { job, value: typeof value === 'string' && value.length > longest ? given : value },
-      cause,
-    };
-  },
-);
+/** The `by` of a unique or debounced job returned no valid key, or threw. Nothing was sent. */
+export const invalidUniqueKey = defineError('E_INVALID_UNIQUE_KEY', keyRefused);
+
+/** The `by` of a job's lane returned no valid key, or threw; or `Queue.lane` was given none. */
+export const invalidLaneKey = defineError('E_INVALID_LANE_KEY', keyRefused);
 
 export const invalidLaneLimit = defineError('E_INVALID_LANE_LIMIT', (limit: unknown) => ({
   message:

@@ -302,17 +302,15 @@ const LONGEST_KEY = 1000;
 /** Undefined if it has no key. @throws E_INVALID_UNIQUE_KEY */
 function tiesOf(job: object, definition: JobDefinition, queue: string): Ties | undefined {
   const { name } = definition;
-  const keyBy = (option: 'unique' | 'debounce', by: ((job: object) => unknown) | undefined): string =>
-    by === undefined ? '' : keyOf(job, by, (given, cause) => invalidUniqueKey(name, option, given, LONGEST_KEY, cause));
   const debouncing = declaredDebouncing(definition);
   if (debouncing !== undefined) {
     const { by, longest } = debouncing;
-    return { debounce: { key: debounceKey(name, keyBy('debounce', by), queue), longest } };
+    return { debounce: { key: debounceKey(name, keyOf(job, name, 'debounce', by), queue), longest } };
   }
   const uniqueness = declaredUniqueness(definition);
   if (uniqueness === undefined) return undefined;
   const { by, until, for: most } = uniqueness;
-  return { unique: { key: uniqueKey(name, keyBy('unique', by)), until, for: most } };
+  return { unique: { key: uniqueKey(name, keyOf(job, name, 'unique', by)), until, for: most } };
 }
 
 /** Undefined if its class has no lanes. @throws E_INVALID_LANE_KEY */
@@ -320,29 +318,33 @@ function laneTieOf(job: object, definition: JobDefinition): LaneTie | undefined 
   const laned = declaredLane(definition);
   if (laned === undefined) return undefined;
   const { by, running, ordered } = laned;
-  const refused: RefusedKey = (given, cause) => invalidLaneKey(definition.name, given, LONGEST_KEY, cause);
-  return { key: laneKey(keyOf(job, by, refused)), running, ordered };
+  return { key: laneKey(keyOf(job, definition.name, 'lane', by)), running, ordered };
 }
 
 /** The key of a lane that a call names. @throws E_INVALID_LANE_KEY */
 export function checkedLane(key: unknown): string {
   const text = textOfKey(key);
-  if (text === undefined) throw invalidLaneKey(undefined, key, LONGEST_KEY);
+  if (text === undefined) throw invalidLaneKey(undefined, 'lane', key, LONGEST_KEY);
   return text;
 }
 
-/** @param cause what the function threw that was to give the key */
-type RefusedKey = (given: unknown, cause?: unknown) => Error;
-
-function keyOf(job: object, by: (job: object) => unknown, refused: RefusedKey): string {
+/** Empty if the option has no function that gives it. @throws E_INVALID_UNIQUE_KEY, E_INVALID_LANE_KEY */
+function keyOf(
+  job: object,
+  name: string,
+  option: 'unique' | 'debounce' | 'lane',
+  by: ((job: object) => unknown) | undefined,
+): string {
+  if (by === undefined) return '';
+  const invalid = option === 'lane' ? invalidLaneKey : invalidUniqueKey;
   let given: unknown;
   try {
     given = by(job);
   } catch (cause) {
-    throw refused(undefined, cause);
+    throw invalid(name, option, undefined, LONGEST_KEY, cause);
   }
   const text = textOfKey(given);
-  if (text === undefined) throw refused(given);
+  if (text === undefined) throw invalid(name, option, given, LONGEST_KEY);
   return text;
 }
 

@@ -120,7 +120,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_INVALID_HOOK: ['before', 5, ''],
   E_INVALID_JOB_CLASS: ['SendEmail', 'jobs.ts', 'has @Job without brackets. Write @Job().'],
   E_INVALID_JOB_ID: [''],
-  E_INVALID_LANE_KEY: ['Sync', '', 1000],
+  E_INVALID_LANE_KEY: ['Sync', 'lane', '', 1000],
   E_INVALID_LANE_LIMIT: [0],
   E_INVALID_UNIQUE_KEY: ['Reindex', 'unique', '', 1000],
   E_INVALID_JOB_NAME: ['@'],
