@@ -3,6 +3,11 @@
 /** A moment, in milliseconds since 1970, as `Date.now()` gives it. */
 export type Milliseconds = number;
 
+/** Undefined if there is no moment. */
+export function dateOf(moment: Milliseconds | undefined): Date | undefined {
+  return moment === undefined ? undefined : new Date(moment);
+}
+
 /** A span or a moment in seconds, possibly with a fraction: the unit of the stores, as in Laravel. */
 export type Seconds = number;
 

@@ -1,8 +1,7 @@
 /** The public interface of one connection: Laravel's names, over a driver that only knows payloads. */
 import type { InstanceChoice } from '../job/choices';
-import type { Seconds } from '../base/clock';
-import { checkDelay, durationSeconds, type Duration, type Delay } from '../job/duration';
-import { invalidDuration } from '../job/errors';
+import { dateOf, type Seconds } from '../base/clock';
+import { checkDelay, durationSeconds, lastingSeconds, type Duration, type Delay } from '../job/duration';
 import type { ResultOf } from '../job/job';
 import { checkQueueName } from '../job/option-kinds';
 import type {
@@ -29,7 +28,7 @@ import { takeSnapshot, type Snapshot, type SnapshotOptions } from '../operations
 import { listWorkers, type RunningWorker } from '../operations/worker-record';
 import { debouncedJob, invalidCancelReason, invalidJobId, invalidLimit } from './errors';
 import type { JobEncoder, EncodedJob } from './job-encoder';
-import { listLanes, QueueLane, type LaneList, type LaneListOptions } from './queue-lane';
+import { laneStore, QueueLane, type LaneList, type LaneListOptions } from './queue-lane';
 import { orEndUnsent, keepOf, targetWithin, encodeAll, sendBulk, checkTies, send, type Target } from './send';
 import { Transaction } from './transaction';
 import type { JobInstance } from '../job/registry';
@@ -511,7 +510,7 @@ export class QueueConnection extends QueuePusher {
   /** The paused queues, sorted by name, and until when they are paused. @throws CapabilityError */
   async pauses(): Promise<QueuePause[]> {
     const pauses = await this.#control().paused();
-    return pauses.map(({ queue, until }) => ({ queue, until: until === undefined ? undefined : new Date(until) }));
+    return pauses.map(({ queue, until }) => ({ queue, until: dateOf(until) }));
   }
 
   /**
@@ -531,7 +530,8 @@ export class QueueConnection extends QueuePusher {
    */
   async lanes(queue: string = this.defaultQueue, options: LaneListOptions = {}): Promise<LaneList> {
     checkQueueName(queue, 'queue of lanes()', ONE_AT_A_TIME);
-    return listLanes(this.#driver(), queue, options);
+    const { lanes, next } = await laneStore(this.#driver()).list(queue, options.after);
+    return { lanes, next };
   }
 
   /**
@@ -575,10 +575,7 @@ export class QueueConnection extends QueuePusher {
 }
 
 function secondsOf({ for: time }: PauseOptions): Seconds | undefined {
-  if (time === undefined) return undefined;
-  const seconds = durationSeconds(time, 'the time of a pause');
-  if (seconds === 0) throw invalidDuration(time, 'the time of a pause, which must be longer than 0', undefined);
-  return seconds;
+  return time === undefined ? undefined : lastingSeconds(time, 'the time of a pause');
 }
 
 /** @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME */

@@ -53,12 +53,7 @@ export interface LaneList {
 }
 
 /** @throws CapabilityError */
-export async function listLanes(connection: Connection, queue: string, { after }: LaneListOptions): Promise<LaneList> {
-  const { lanes, next } = await laneStore(connection).list(queue, after);
-  return { lanes, next };
-}
-
-function laneStore({ lanes, name, driver }: Connection): LaneStore {
+export function laneStore({ lanes, name, driver }: Connection): LaneStore {
   if (lanes === undefined) throw new CapabilityError(name, driver, 'lanes');
   return lanes;
 }

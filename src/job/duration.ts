@@ -35,6 +35,13 @@ export function durationSeconds(value: unknown, subject: string): Seconds {
   return seconds;
 }
 
+/** Like `durationSeconds`, for what must last. @throws E_INVALID_DURATION it is 0, too */
+export function lastingSeconds(value: unknown, subject: string): Seconds {
+  const seconds = durationSeconds(value, subject);
+  if (seconds === 0) throw invalidDuration(value, `${subject}, which must be longer than 0`);
+  return seconds;
+}
+
 /** Seconds, or the moment as it was given. @throws E_INVALID_DURATION the value is neither a duration nor a moment */
 export function checkDelay(value: unknown, subject: string): Seconds | Date {
   if (!(value instanceof Date)) return durationSeconds(value, subject);

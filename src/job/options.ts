@@ -7,7 +7,7 @@
 import { isName, NAME_RULE } from '../base/text';
 import type { Milliseconds, Seconds } from '../base/clock';
 import { late } from '../base/late-parts';
-import { NO_BACKOFF, durationSeconds, type Backoff, type Delay, type Duration } from './duration';
+import { NO_BACKOFF, durationSeconds, lastingSeconds, type Backoff, type Delay, type Duration } from './duration';
 import {
   backoff,
   count,
@@ -22,7 +22,6 @@ import {
   membersOf,
   type Kind,
 } from './option-kinds';
-import { invalidDuration } from './errors';
 import { lane, type LaneOptions } from './lane';
 import { together, type TogetherOptions } from './together';
 
@@ -150,9 +149,7 @@ export const unique: Kind<Uniqueness | undefined> = (value, place) => {
   const { by, until = 'end', for: most } = membersOfUnique(value, place);
   if (by !== undefined && typeof by !== 'function') throw place.refuse(value, UNIQUE_REMEDY);
   if (until !== 'start' && until !== 'end') throw place.refuse(value, UNIQUE_REMEDY);
-  const subject = `for in ${place.subject}`;
-  const seconds = most === undefined ? undefined : durationSeconds(most, subject);
-  if (seconds === 0) throw invalidDuration(most, `${subject}, which must be longer than 0`);
+  const seconds = most === undefined ? undefined : lastingSeconds(most, `for in ${place.subject}`);
   return { by: by as Uniqueness['by'], until, for: seconds };
 };
 
@@ -184,9 +181,7 @@ export const debounce: Kind<Debouncing | undefined> = (value, place) => {
   if (value === false) return undefined;
   const { by, wait, longest } = membersOfDebounce(value, place);
   if (wait === undefined || (by !== undefined && typeof by !== 'function')) throw place.refuse(value, DEBOUNCE_REMEDY);
-  const subject = `wait in ${place.subject}`;
-  const seconds = durationSeconds(wait, subject);
-  if (seconds === 0) throw invalidDuration(wait, `${subject}, which must be longer than 0`);
+  const seconds = lastingSeconds(wait, `wait in ${place.subject}`);
   const most = longest === undefined ? undefined : durationSeconds(longest, `longest in ${place.subject}`);
   if (most !== undefined && most < seconds) throw place.refuse(value, 'longest must not be shorter than wait');
   return { by: by as Debouncing['by'], wait: seconds, longest: most };

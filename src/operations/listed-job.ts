@@ -3,10 +3,10 @@
  * alone. A text that no worker can read is shown as such.
  */
 import { failedStoreOf, type Application } from '../connections/application';
+import { dateOf } from '../base/clock';
 import { redact, isSecretKey, MASK } from '../base/redact';
 import type { Connection, PeekedJob, WaitingState } from '../connections/contract';
 import type { FailedEntry } from '../connections/failed-store';
-import type { JobRegistry, JobDefinition } from '../job/registry';
 import { countersIn, noCounters, glimpseOf, UNREADABLE_NAME } from '../payload/counters';
 import { dataOf, envelopeIn, middlewareIn, type Envelope } from '../payload/envelope';
 import { maskSensitive } from '../payload/secrets';
@@ -82,7 +82,7 @@ export async function listedJob(
     connection: connection.name,
     queue,
     state: stateOf(state),
-    at: at === undefined ? undefined : new Date(at),
+    at: dateOf(at),
     ...((await waitsToRunAlone(records, shown.id, payload)) && { waitsToRunAlone: true }),
   };
 }
@@ -170,13 +170,7 @@ export function shownJob(payload: Buffer, { registry, vault }: Application, isRe
 
 /** When an id was created. Undefined if the id does not tell. */
 export function createdAt(id: string): Date | undefined {
-  const moment = momentOfId(id);
-  return moment === undefined ? undefined : new Date(moment);
-}
-
-/** The class of a job, according to its payload. Undefined if it is not known here. Never throws. */
-export function definitionIn(payload: Buffer, registry: JobRegistry): JobDefinition | undefined {
-  return envelopeIn(payload)?.definitionIn(registry);
+  return dateOf(momentOfId(id));
 }
 
 function beginningOf(payload: Buffer): string {

@@ -11,7 +11,8 @@ import { keptResult } from '../job/resolve-options';
 import { endedCancelled, JobFailedError, noRecords, resultNotKept, resultPending } from './errors';
 import { foundJob, type FoundJob } from './found-job';
 import { endText, readEnd, reasonText, RESULTS, type Reason } from './kept-end';
-import { stateOf, definitionIn } from './listed-job';
+import { stateOf } from './listed-job';
+import { envelopeIn } from '../payload/envelope';
 
 /**
  * Pauses between two looks: the first, the growth factor, and the longest; `woken` if the store wakes waiters, so that only jobs
@@ -161,7 +162,7 @@ async function look({ connection, application, records, wanted }: Place, isWhole
   // The record is written before the end: until then the job may run again, with another outcome.
   const waiting = await connection.queues.find(id, queue);
   if (typeof waiting === 'object') {
-    const isKept = keptResult(definitionIn(waiting.payload, application.registry)) !== undefined;
+    const isKept = keptResult(envelopeIn(waiting.payload)?.definitionIn(application.registry)) !== undefined;
     return { state: stateOf(waiting.state), isNear: isThere, isKept };
   }
   const found = await foundJob(connection, application, id, queue, waiting);

@@ -3,7 +3,7 @@
  * requested every two seconds.
  */
 import { failedStoreOf, type Application } from '../connections/application';
-import type { Seconds } from '../base/clock';
+import { dateOf, type Seconds } from '../base/clock';
 import { pagesOf } from '../base/collections';
 import type { Connection } from '../connections/contract';
 import { readFigures } from './figures/figures';
@@ -86,7 +86,6 @@ export async function takeSnapshot(
     const counts = await connection.queues.counts(queue);
     const { ready, delayed, reserved } = counts;
     const recent = figures && (figures.queues.find((one) => one.queue === queue) ?? { rate: 0, failed: 0 });
-    const until = pauses.get(queue);
     return {
       queue,
       ready,
@@ -97,7 +96,7 @@ export async function takeSnapshot(
       rate: recent?.rate,
       failures: recent?.failed,
       isPaused: pauses.has(queue),
-      pausedUntil: until === undefined ? undefined : new Date(until),
+      pausedUntil: dateOf(pauses.get(queue)),
       limit: limits.get(queue),
     };
   };

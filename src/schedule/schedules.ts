@@ -1,6 +1,6 @@
 /** The schedules of an application, as users see them: `Queue.schedules`; and those that are declared in this process. */
 import type { Class } from '../base/class';
-import type { Milliseconds } from '../base/clock';
+import { dateOf, type Milliseconds } from '../base/clock';
 import { toError } from '../base/exception-text';
 import { sendJob } from '../dispatch/send';
 import { duplicateSchedule, invalidJobOption, placed } from '../job/errors';
@@ -271,19 +271,17 @@ export class Schedules {
     isKept: boolean,
   ): Promise<ScheduleListing> {
     const destination = schedule && this.#destinationOf(schedule);
-    const date = (moment: Milliseconds | undefined): Date | undefined =>
-      moment === undefined ? undefined : new Date(moment);
     const isComing = destination !== undefined && state?.pausedAt === undefined;
     const next = isComing ? schedule?.parts.cadence.next(await this.#nowAt(destination)) : undefined;
     return {
       name,
       spec: schedule?.spec ?? state?.spec ?? '',
       declared: schedule && declarationOf(schedule),
-      next: date(next),
-      last: date(state?.sentAt),
+      next: dateOf(next),
+      last: dateOf(state?.sentAt),
       skipped: state?.skipped ?? 0,
       heldBy: await this.#holder(destination, state?.heldBy),
-      pausedAt: date(state?.pausedAt),
+      pausedAt: dateOf(state?.pausedAt),
       isKept,
       isOrphan: !isKept && schedule === undefined,
       problem: destination instanceof Error && !(isKept && isForOthers(destination)) ? destination : undefined,

@@ -1,5 +1,6 @@
 /** A batch as it was when it was read, and `Queue.batches`, which finds it. */
 import type { Application } from '../../connections/application';
+import { dateOf } from '../../base/clock';
 import type { BatchSource } from '../../job/job-context';
 import type { BatchState } from '../../connections/batch-store';
 import { addToBatch, sendBatch } from './send-batch';
@@ -42,8 +43,8 @@ export class Batch {
     this.skipped = state.skipped;
     this.allowsFailures = state.allowsFailures;
     this.createdAt = new Date(state.createdAt);
-    this.cancelledAt = momentOf(state.cancelledAt);
-    this.finishedAt = momentOf(state.finishedAt);
+    this.cancelledAt = dateOf(state.cancelledAt);
+    this.finishedAt = dateOf(state.finishedAt);
   }
 
   get total(): number {
@@ -110,9 +111,6 @@ export class Batch {
     return this.#manager.failed.retry({ batch: this.id, connection: this.connection });
   }
 }
-
-const momentOf = (milliseconds: number | undefined): Date | undefined =>
-  milliseconds === undefined ? undefined : new Date(milliseconds);
 
 export interface BatchListOptions {
   /** Default: the configuration's default connection. */
