@@ -8,7 +8,7 @@
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { ChainedJob, FailedLink } from '../job/job-context';
 import { InvalidPayloadError } from './errors';
-import { fieldsIn, isRecord } from './values';
+import { fieldsIn, isRecord, textsIn } from './values';
 import { HANDLER, hasFollowers, withFollowers, withMembers } from './payload-text';
 import { READY_AT } from './uuid';
 import { glimpseOf, UNREADABLE_NAME } from './counters';
@@ -151,10 +151,7 @@ export function glimpseCaught(payload: Buffer): ChainLink | undefined {
 }
 
 export function readCause(cause: unknown): FailedLink | undefined {
-  if (!isRecord(cause)) return undefined;
-  const { id, name, message } = cause;
-  const isOurs = typeof id === 'string' && typeof name === 'string' && typeof message === 'string';
-  return isOurs ? { id, name, message } : undefined;
+  return textsIn(cause, 'id', 'name', 'message');
 }
 
 const OPENING = '{"displayName":';

@@ -18,7 +18,7 @@ import { READY_AT } from './uuid';
 import type { CodecClasses } from './encoder';
 import { HeldEntities, type EntityHolder } from './entities';
 import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from './errors';
-import { isPlain, isRecord, checkMade, checkNesting, Limits, depthOf, locate, withPrototype } from './values';
+import { isPlain, isRecord, checkMade, checkNesting, Limits, depthOf, locate, textsIn, withPrototype } from './values';
 import { toInstance } from './mapping';
 import { NO_CHAIN, readCause, readChain, type Chain } from './chain';
 import { BUILT_INS } from './built-ins';
@@ -43,13 +43,6 @@ export interface SenderBatch {
   readonly id: string;
   readonly connection: string;
   readonly queue: string;
-}
-
-function readSender(batch: unknown): SenderBatch | undefined {
-  if (!isRecord(batch)) return undefined;
-  const { id, connection, queue } = batch;
-  const isOurs = typeof id === 'string' && typeof connection === 'string' && typeof queue === 'string';
-  return isOurs ? { id, connection, queue } : undefined;
 }
 
 function readOccurrence(occurrence: unknown): Occurrence | undefined {
@@ -154,7 +147,7 @@ export class Envelope {
 
   /** Which batch sent this job. Undefined if none did. */
   get batch(): SenderBatch | undefined {
-    return this.kind === 'onqueue' ? readSender(this.#parsed[BATCH_FIELD]) : undefined;
+    return this.kind === 'onqueue' ? textsIn(this.#parsed[BATCH_FIELD], 'id', 'connection', 'queue') : undefined;
   }
 
   /** Which schedule sent this job, and for when. Undefined if none did. */

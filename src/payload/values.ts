@@ -8,6 +8,12 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** These members of an object. Undefined if one of them is no text. */
+export function textsIn<Name extends string>(value: unknown, ...names: readonly Name[]) {
+  if (!isRecord(value) || names.some((name) => typeof value[name] !== 'string')) return undefined;
+  return Object.fromEntries(names.map((name) => [name, value[name]])) as Readonly<Record<Name, string>>;
+}
+
 /**
  * The fields of a JSON object. Undefined if there is no text, or it is something else: anybody may have written it, and a reader
  * must not fail.
