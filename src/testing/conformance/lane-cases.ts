@@ -38,11 +38,18 @@ const later = (reservation: Reservation): Settlement => ({
   counters: afterFailedAttempt(reservation.counters),
 });
 
-async function lanes(world: World, queue = world.queue): Promise<readonly LaneState[]> {
+/** Reserves the job that comes next: this one. */
+async function handedOut(world: World, id: string): Promise<Reservation> {
+  const job = await world.reserveOne();
+  assert.equal(idOf(job), id);
+  return job;
+}
+
+async function lanes(world: World): Promise<readonly LaneState[]> {
   const all: LaneState[] = [];
   let after: string | undefined;
   do {
-    const page = await world.connection.lanes!.list(queue, after);
+    const page = await world.connection.lanes!.list(world.queue, after);
     all.push(...page.lanes);
     after = page.next;
   } while (after !== undefined);
@@ -105,8 +112,7 @@ export const laneCases: readonly CaseDefinition[] = [
     async 'a job that is ready again at once keeps its place'(world) {
       await pushes(world, laned('a'), laned('b'));
       for (const back of [released, releasedForFree, givenBack]) {
-        const a = await world.reserveOne();
-        assert.equal(idOf(a), 'a');
+        const a = await handedOut(world, 'a');
         await world.settles(back(a));
       }
       await world.handsOut('a');
@@ -115,8 +121,7 @@ export const laneCases: readonly CaseDefinition[] = [
       await pushes(world, laned('a'), laned('b'));
       const frozen = await world.reserveOne({ lease: 30 });
       await world.advance(31);
-      const current = await world.reserveOne();
-      assert.equal(idOf(current), 'a');
+      const current = await handedOut(world, 'a');
       await world.loses(completed(frozen));
       await pushes(world, laned('c'));
       await shows(world, ['a', 1, 2]);
@@ -240,8 +245,7 @@ export const laneCases: readonly CaseDefinition[] = [
     async 'a job that waits for its next attempt leaves its place to others'(world) {
       await pushes(world, laned('a'), laned('b'));
       await world.settles(later(await world.reserveOne()));
-      const b = await world.reserveOne();
-      assert.equal(idOf(b), 'b');
+      const b = await handedOut(world, 'b');
       await world.advance(61);
       await world.handsOut();
       await world.settles(completed(b));
@@ -253,8 +257,7 @@ export const laneCases: readonly CaseDefinition[] = [
       await world.handsOut();
       await world.holds({ ready: 1, delayed: 1 });
       await world.advance(61);
-      const a = await world.reserveOne();
-      assert.equal(idOf(a), 'a');
+      const a = await handedOut(world, 'a');
       await world.settles(completed(a));
       await world.handsOut('b');
     },
@@ -268,12 +271,10 @@ export const laneCases: readonly CaseDefinition[] = [
     async 'a failed job lets in the next, and waits behind the held ones when it is sent back'(world) {
       await pushes(world, laned('a'), laned('b'), laned('c'));
       await world.settles(failed(await world.reserveOne()));
-      const b = await world.reserveOne();
-      assert.equal(idOf(b), 'b');
+      const b = await handedOut(world, 'b');
       await world.retries('a');
       await world.settles(completed(b));
-      const c = await world.reserveOne();
-      assert.equal(idOf(c), 'c');
+      const c = await handedOut(world, 'c');
       await world.settles(completed(c));
       await world.handsOut('a');
     },
@@ -283,8 +284,7 @@ export const laneCases: readonly CaseDefinition[] = [
       await pushes(world, laned('a'), laned('b'));
       const a = await world.reserveOne();
       await world.settles({ ...completed(a), next: [{ queue: world.queue, entry: laned('after-a') }] });
-      const b = await world.reserveOne();
-      assert.equal(idOf(b), 'b');
+      const b = await handedOut(world, 'b');
       await shows(world, ['a', 1, 1]);
       await world.settles(completed(b));
       await world.handsOut('after-a');
