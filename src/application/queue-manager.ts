@@ -167,11 +167,11 @@ export class QueueManager implements Application {
   }
 
   get container(): Container | undefined {
-    return (this.#configuration.loaded ?? this.#configuration.get()).configuration.container;
+    return this.configuration.container;
   }
 
   get vault(): Vault {
-    return (this.#configuration.loaded ?? this.#configuration.get()).vault;
+    return this.#configuration.get().vault;
   }
 
   get entities(): readonly EntityAdapter[] {
@@ -189,8 +189,7 @@ export class QueueManager implements Application {
 
   /** @throws E_UNKNOWN_CONNECTION */
   settings(name?: string): ConnectionSettings {
-    const loaded = this.#configuration.loaded ?? this.#configuration.get();
-    return loaded.settings.get(name ?? loaded.defaultConnection) ?? settingsIn(loaded, name);
+    return settingsIn(this.#configuration.get(), name);
   }
 
   connection(name: string = this.defaultConnection): QueueConnection {

@@ -44,7 +44,6 @@ interface Claim extends NamedClass {
 
 type Handler = Pick<Claim, 'target' | 'name' | 'file'>;
 
-/** Knows every job class, its handler, and the names that stand for classes in payloads. One for each process. */
 export class JobRegistry {
   /** By prototype. Also has classes of which another evaluation is in force: their instances are still dispatched, by the same name. */
   readonly #definitions = new WeakMap<object, JobDefinition>();

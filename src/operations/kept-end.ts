@@ -103,8 +103,6 @@ function openedEnd(fields: Fields, vault: Vault, id: string): Fields {
   return { ...fields, ...fieldsIn(vault.open(sealed, { name: String(job), id, kind: 'result' })) };
 }
 
-/** The kept end of a job, for display: its result stays JSON, with secrets masked, and its classes need not be known. */
-
 export interface ShownResult {
   /** `not-kept`: it has completed, but its result could not be kept. */
   readonly kind: 'completed' | 'failed' | 'not-kept' | 'cancelled';

@@ -15,6 +15,7 @@ import { fieldsIn, isRecord } from '../payload/values';
 import {
   clockOf,
   destinationOf,
+  MOST_TRIES,
   RENEWED_EVERY,
   sendOccurrence,
   stateIn,
@@ -41,8 +42,6 @@ const CLOSING: Milliseconds = 2000;
 const TOLD_EVERY: Milliseconds = 5 * 60_000;
 /** A state from further in the future was written while the store's clock was wrong. */
 const FARTHEST_AHEAD: Milliseconds = 60_000;
-/** Most tries to write a state that others write at the same time. */
-const MOST_TRIES = 20;
 /** Most missed occurrences that are sent. */
 const MOST_MISSED = 100;
 

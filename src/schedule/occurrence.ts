@@ -195,6 +195,8 @@ const DAY: Seconds = 24 * 3600;
 const KEPT: Seconds = 7 * DAY;
 /** It stays paused even if no worker runs. */
 const KEPT_PAUSED: Seconds = 365 * DAY;
+/** Most tries to write a record that others write at the same time. */
+export const MOST_TRIES = 20;
 /** How often a state is written again: otherwise it would expire if nothing changes. */
 export const RENEWED_EVERY: Milliseconds = DAY * 1000;
 

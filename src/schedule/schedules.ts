@@ -16,6 +16,7 @@ import { Keeper, keptIn, storesOf } from './keeper';
 import {
   clockOf,
   destinationOf,
+  MOST_TRIES,
   stateIn,
   statesIn,
   write,
@@ -100,8 +101,6 @@ const DAY: Milliseconds = 24 * 3600 * 1000;
 /** Longer than the longest day, and shorter than two days. */
 const LONGEST_DAY: Milliseconds = 28 * 3600 * 1000;
 const MOST_OCCURRENCES = 1000;
-/** Most tries to write a state that others write at the same time. */
-const TRIES = 20;
 
 export class Schedules {
   /** Which of the declared schedules this process may send by itself. */
@@ -381,7 +380,7 @@ export class Schedules {
     // Of a declared one, what is wrong with it is thrown.
     const destination = schedule && !schedule.parts.stored ? destinationOf(schedule, application) : undefined;
     for (const operations of own === undefined ? this.#stores() : [own]) {
-      for (let tries = 0; tries < TRIES; tries += 1) {
+      for (let tries = 0; tries < MOST_TRIES; tries += 1) {
         const before = await stateIn(operations.records, name);
         if (before === undefined && schedule === undefined) break;
         const now = await clockOf(destination ?? { target: operations, operations }, application);

@@ -16,7 +16,7 @@ import { PayloadVersionError, UnknownClassError, UnknownKeyError } from '../payl
 import { fieldsIn } from '../payload/values';
 import { scheduleName, timing } from './cadence';
 import { invalidSchedule, tooManySchedules } from './errors';
-import { clockOf, destinationOf, forgetState } from './occurrence';
+import { clockOf, destinationOf, forgetState, MOST_TRIES } from './occurrence';
 import { Schedule, scheduledName } from './schedule';
 
 /** When a stored schedule is due; its name is said by `put()`. */
@@ -28,8 +28,6 @@ const KEPT: Seconds = 365 * 24 * 3600;
 /** Each look of each worker reads all of them. */
 const MOST = 1000;
 const MOST_BYTES = 16 * 1024;
-/** Most tries to write a record that others write at the same time. */
-const TRIES = 20;
 
 /** What was read of one record. */
 interface Read {
@@ -121,7 +119,7 @@ export class StoredSchedules {
         `its job has more than ${MOST_BYTES} bytes; let it carry an id, and read the rest when it runs`,
       );
     const { records } = operations;
-    for (let tries = 0; tries < TRIES; tries += 1) {
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       const before = await records.get(KIND, name);
       if (before === undefined) await checkRoom(records);
       const old = before === undefined ? undefined : this.#readable(name, before);

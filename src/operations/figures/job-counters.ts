@@ -182,13 +182,9 @@ const FIELDS = [
 
 const placeOf = (field: string): number => FIELDS.indexOf(field);
 
-const OUTCOME_PLACES = {
-  completed: placeOf(OUTCOME_FIELDS.completed),
-  released: placeOf(OUTCOME_FIELDS.released),
-  failed: placeOf(OUTCOME_FIELDS.failed),
-  cancelled: placeOf(OUTCOME_FIELDS.cancelled),
-  lost: placeOf(OUTCOME_FIELDS.lost),
-};
+const OUTCOME_PLACES = Object.fromEntries(
+  Object.entries(OUTCOME_FIELDS).map(([outcome, field]) => [outcome, placeOf(field)]),
+) as Record<keyof typeof OUTCOME_FIELDS, number>;
 const DISPATCHED_PLACE = placeOf(DISPATCHED);
 const RUN_PLACE = placeOf(RUN_TIMES.field);
 const WAIT_PLACE = placeOf(WAITS.field);

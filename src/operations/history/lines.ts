@@ -1,16 +1,14 @@
 /** The lines that a job has logged: the text of their record, which is bounded, and how the lines of a later run get into it. */
-import type { Milliseconds, Seconds } from '../../base/clock';
+import type { Milliseconds } from '../../base/clock';
 import { pagesOf } from '../../base/collections';
 import type { RecordStore, StoreRecord } from '../../connections/record-store';
 import { fieldsIn, isRecord } from '../../payload/values';
+import { HISTORY_KEPT, MOST_KEPT } from './attempt';
 
 export const LINES = 'lines';
 export const MOST_LINES = 200;
 /** Bytes of a record. */
 const MOST_BYTES = 16 * 1024;
-const KEPT: Seconds = 7 * 24 * 60 * 60;
-/** How many jobs may have lines. */
-const MOST_KEPT = 10_000;
 /** Concurrent calls to the store. */
 const AT_ONCE = 10;
 
@@ -56,7 +54,7 @@ export async function writeLines(records: RecordStore, page: readonly SaidLines[
   const written: StoreRecord[] = [];
   for (const some of pagesOf(page, () => 0, AT_ONCE))
     written.push(...(await Promise.all(some.map((one) => recordOf(records, one)))));
-  await records.put(written, KEPT, MOST_KEPT);
+  await records.put(written, HISTORY_KEPT, MOST_KEPT);
 }
 
 async function recordOf(records: RecordStore, { id, said }: SaidLines): Promise<StoreRecord> {
