@@ -69,6 +69,11 @@ export class BeanstalkdCaller extends StoreCaller {
     });
   }
 
+  /** The reply to one question. @throws as `call` */
+  async ask(command: string, consequence: string): Promise<Reply> {
+    return (await this.call(() => [command], { consequence, repeatable: true }))[0]!;
+  }
+
   /** The server's facts from when we last connected. @throws QueueUnavailableError, E_BEANSTALKD_VERSION */
   async facts(consequence: string): Promise<Fields> {
     return (await this.insist({ consequence }, (milliseconds) => this.#connected(milliseconds))).facts;

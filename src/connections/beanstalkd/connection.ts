@@ -108,22 +108,19 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
   readonly queues: Queues = {
     names: () =>
       this.#do('queues', async () => {
-        const question = { consequence: 'the queues were not read', repeatable: true };
-        const [list] = await this.#caller.call(() => ['list-tubes'], question);
-        const names = entriesOf(list!.body).flatMap((tube) => this.#tubes.queueOf(tube) ?? []);
-        const states = await this.#caller.call(
-          () => names.map((name) => `stats-tube ${this.#tubes.of(name)}`),
-          question,
-        );
+        const consequence = 'the queues were not read';
+        const { body } = await this.#caller.ask('list-tubes', consequence);
+        const names = entriesOf(body).flatMap((tube) => this.#tubes.queueOf(tube) ?? []);
+        const questions = names.map((name) => `stats-tube ${this.#tubes.of(name)}`);
+        const states = await this.#caller.call(() => questions, { consequence, repeatable: true });
         const isUsed = (state: Reply): boolean => Object.values(tubeCounts(state)).some((count) => count > 0);
         return names.filter((_, index) => isUsed(states[index]!)).toSorted();
       }),
     counts: (queue) =>
       this.#do('counts', async () => {
         const consequence = `queue '${queue}' was not counted`;
-        const commands = [`stats-tube ${this.#tubes.of(queue)}`];
-        const [reply] = await this.#caller.call(() => commands, { consequence, repeatable: true });
-        const { ready, delayed, reserved } = tubeCounts(reply!);
+        const reply = await this.#caller.ask(`stats-tube ${this.#tubes.of(queue)}`, consequence);
+        const { ready, delayed, reserved } = tubeCounts(reply);
         return { ready, delayed, reserved };
       }),
     /** Jobs held by other connections stay: only their holders can end them. */

@@ -5,8 +5,8 @@ import type { BeanstalkdCaller } from './caller';
 import { fieldsOf, type Fields } from './link';
 
 export async function diagnoseBeanstalkd(caller: BeanstalkdCaller, maxPayload: number): Promise<readonly Diagnosis[]> {
-  const ask = () => caller.call(() => ['stats'], { consequence: 'its state was not read', repeatable: true });
-  const facts = fieldsOf((await ask())[0]!.body);
+  const ask = () => caller.ask('stats', 'its state was not read');
+  const facts = fieldsOf((await ask()).body);
   return [
     version(facts),
     persistence(facts),

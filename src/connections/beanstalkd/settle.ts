@@ -130,12 +130,10 @@ async function answered(held: Held, command: string, word: string): Promise<Sett
 }
 
 async function foundOut(held: Held): Promise<SettleResult> {
-  const [reply] = await held.reserver.caller.call(() => [`stats-job ${held.job.id}`], {
-    consequence: 'the outcome of a job was not written',
-    repeatable: true,
-  });
-  if (held.doubt === 'gone') return reply!.word === 'NOT_FOUND' ? 'settled' : 'lost';
-  return fieldsOf(reply!.body).get('pri') === String(held.doubt) ? 'settled' : 'lost';
+  const consequence = 'the outcome of a job was not written';
+  const { word, body } = await held.reserver.caller.ask(`stats-job ${held.job.id}`, consequence);
+  if (held.doubt === 'gone') return word === 'NOT_FOUND' ? 'settled' : 'lost';
+  return fieldsOf(body).get('pri') === String(held.doubt) ? 'settled' : 'lost';
 }
 
 /** A job fresh from the server. */

@@ -122,13 +122,11 @@ async function endDelayed(ask: Ask, link: Link, tube: string): Promise<number> {
 
 /** Failed jobs for which there is no failed store: buried, and kicked to run again. @param queues lists all */
 export function buriedJobs(caller: BeanstalkdCaller, tubes: Tubes, queues: () => Promise<readonly string[]>): Buried {
-  const count = async (queue: string): Promise<number> => {
-    const question = { consequence: 'the buried jobs were not counted', repeatable: true };
-    const [reply] = await caller.call(() => [`stats-tube ${tubes.of(queue)}`], question);
-    return tubeCounts(reply!).buried;
-  };
+  const count = async (queue: string): Promise<number> =>
+    tubeCounts(await caller.ask(`stats-tube ${tubes.of(queue)}`, 'the buried jobs were not counted')).buried;
   const each = async (command: string, done: string, those: readonly string[]): Promise<number> => {
-    const question = { consequence: 'not all buried jobs were reached', repeatable: true };
+    const consequence = 'not all buried jobs were reached';
+    const question = { consequence, repeatable: true };
     let reached = 0;
     for (const queue of those) {
       const tube = tubes.of(queue);
@@ -136,8 +134,7 @@ export function buriedJobs(caller: BeanstalkdCaller, tubes: Tubes, queues: () =>
       for (let left = await count(queue); left > 0; left -= 1) {
         const first = (await caller.call((link) => [...link.use(tube), 'peek-buried'], question)).at(-1)!;
         if (first.word !== 'FOUND') break;
-        const [reply] = await caller.call(() => [`${command} ${first.args[0]}`], question);
-        if (reply!.word === done) reached += 1;
+        if ((await caller.ask(`${command} ${first.args[0]}`, consequence)).word === done) reached += 1;
       }
     }
     return reached;
