@@ -218,7 +218,8 @@ class HelpfulCommand extends Command {
     const [, word = ''] = /'(.*?)'/s.exec(message) ?? [];
     if (code === 'commander.unknownCommand') {
       const known = namesOf(this.createHelp().visibleCommands(this));
-      return laravelHint(word) ?? didYouMean(withoutLaravelPrefix(word), known);
+      // `work` for Laravel's `queue:work`.
+      return laravelHint(word) ?? didYouMean(word.replace(/^(queue|horizon):/, ''), known);
     }
     if (code === 'commander.missingArgument') {
       const missing = this.registeredArguments.find((argument) => argument.name() === word);
@@ -286,9 +287,4 @@ const REMARKS: Readonly<Record<string, string>> = {
 function laravelHint(word: string): string | undefined {
   if (!Object.hasOwn(COUNTERPARTS, word)) return undefined;
   return [`Did you mean ${COUNTERPARTS[word]}?`, REMARKS[word]].filter(Boolean).join(' ');
-}
-
-/** `work` for Laravel's `queue:work`. */
-function withoutLaravelPrefix(word: string): string {
-  return word.replace(/^(queue|horizon):/, '');
 }

@@ -69,7 +69,7 @@ export class WorkProcess {
   }
 
   async #run(): Promise<void> {
-    const { fresh, processNumber, opened = false, afterCrash } = this.#flags;
+    const { fresh, processNumber, opened = false, afterCrash, queue } = this.#flags;
     if (fresh !== undefined || processNumber !== undefined) this.#endWithParent();
     const address = await this.#serveHealth();
     const manager = (this.#manager = await this.#open());
@@ -78,7 +78,7 @@ export class WorkProcess {
     const { logger, registry, configurationSource } = manager;
     // A worker without jobs would give back everything.
     if (registry.all().length === 0) throw noJobs(configurationSource);
-    const isAll = namesEveryQueue(this.#flags);
+    const isAll = queue !== undefined && namesIn(queue, '--queue').includes(EVERY);
     if (isAll) this.#flags = withEveryQueue(manager, this.#connection, this.#flags);
     const options = workerOptions(this.#connection, this.#flags);
     const changed = (): void => this.#link?.changed();
@@ -213,10 +213,6 @@ export class WorkProcess {
 
 /** In `--queue`: the queues of all registered jobs. */
 const EVERY = '*';
-
-function namesEveryQueue({ queue }: WorkFlags): boolean {
-  return queue !== undefined && namesIn(queue, '--queue').includes(EVERY);
-}
 
 /** `high,*` is `high`, and then the others to which registered jobs go. @throws E_INVALID_OPTION */
 function withEveryQueue(manager: QueueManager, given: string | undefined, flags: WorkFlags): WorkFlags {

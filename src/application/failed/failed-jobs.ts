@@ -33,8 +33,8 @@ import {
 } from './failed-filter';
 import {
   beyond,
-  countStores,
   distinct,
+  keepers,
   KnownJobs,
   newestFirst,
   sharesStores,
@@ -89,7 +89,7 @@ export class FailedJobs {
     const lists: FoundEntry[][] = [];
     // With a single store, that store can skip the offset itself. With several, it depends on what the others have.
     const { queue: _queue, ...rest } = filter;
-    const skipped = isEmpty(rest) && countStores(this.#sources) === 1 ? offset : 0;
+    const skipped = isEmpty(rest) && keepers(this.#sources).length === 1 ? offset : 0;
     const count = skipped > 0 ? limit : offset + limit;
     const away = await visitStores(this.#sources, async (open) => {
       lists.push((await this.#newest(open, filter, count, skipped)).map((entry) => ({ open, entry })));

@@ -50,11 +50,6 @@ export async function visitStores(
   throw away[0]?.error ?? noFailedStore(names);
 }
 
-/** How many stores there are to visit. */
-export function countStores(sources: Application): number {
-  return keepers(sources).length;
-}
-
 /** Whether two connections may lead to one store, so that jobs could be counted twice. */
 export function sharesStores(sources: Application): boolean {
   const addresses = keepers(sources).map(addressOf);
@@ -62,7 +57,7 @@ export function sharesStores(sources: Application): boolean {
 }
 
 /** The connections that keep failed jobs themselves. */
-function keepers(sources: Application): readonly Connection[] {
+export function keepers(sources: Application): readonly Connection[] {
   const connections = sources.connectionNames().map((name) => sources.driver(name));
   return connections.filter(({ failover, failed }) => failover === undefined && failed !== undefined);
 }
