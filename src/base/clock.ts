@@ -11,6 +11,14 @@ export function dateOf(moment: Milliseconds | undefined): Date | undefined {
 /** A span or a moment in seconds, possibly with a fraction: the unit of the stores, as in Laravel. */
 export type Seconds = number;
 
+/** The time by the clock of a store, if it tells it; otherwise by ours. */
+export async function timeOf(
+  store: { readonly now?: (() => Promise<Milliseconds>) | undefined },
+  clock: Pick<Clock, 'now'>,
+): Promise<Milliseconds> {
+  return (await store.now?.()) ?? clock.now();
+}
+
 export interface Timer {
   cancel(): void;
 }

@@ -2,7 +2,7 @@
  * Entries on their way: in the form that their driver takes, to another connection than that of the job before them, and in
  * the events of their push.
  */
-import { systemClock, type Milliseconds, type Seconds } from '../base/clock';
+import { systemClock, timeOf, type Milliseconds, type Seconds } from '../base/clock';
 import { withRetryUntil } from '../payload/payload-text';
 import type { Connection, Entry, PageToPush } from './contract';
 import type { Application } from './application';
@@ -29,7 +29,7 @@ export async function entriesFor(target: TimedTarget, jobs: readonly Timed[]): P
   const asks = ({ entry, retryWithin }: Timed): boolean =>
     retryWithin !== undefined || (entry.dueAt !== undefined && !judges);
   if (!jobs.some(asks)) return jobs.map(({ entry }) => entry);
-  const now = target.now === undefined ? systemClock.now() : await target.now();
+  const now = await timeOf(target, systemClock);
   return jobs.map((job) => (asks(job) ? entryAt(job, now, judges) : job.entry));
 }
 
@@ -74,7 +74,7 @@ export async function sendOnward(application: Application, onward: Onward, key?:
 async function pushedOnce(target: Connection, page: PageToPush, key: string, { clock }: Application): Promise<boolean> {
   // A failover keeps keys only in its first connection, and that may be away.
   if (target.keys === undefined || target.failover !== undefined) return false;
-  const now = (await target.now?.()) ?? clock.now();
+  const now = await timeOf(target, clock);
   return (await target.keys.pushOnce(page, { key, until: now + KEPT * 1000 })) !== 'late';
 }
 

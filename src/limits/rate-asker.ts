@@ -2,7 +2,7 @@
  * Asks a store whether jobs may start, once for all that ask at the same time: reads the books of their keys, decides for each
  * job in turn, and writes what has changed, if nobody else has meanwhile. Otherwise it asks again.
  */
-import { endOfTurn, type Milliseconds, type Seconds } from '../base/clock';
+import { endOfTurn, timeOf, type Milliseconds, type Seconds } from '../base/clock';
 import { Recent } from '../base/collections';
 import { inRootContext, type Application, type OperationsConnection } from '../connections/application';
 import { MOST_TRIES, stepAside } from './conflict';
@@ -108,7 +108,7 @@ export class RateAsker {
     const pages = new Map(
       await Promise.all(Array.from(ids, async ([key, id]) => [key, await this.#read(key, id)] as const)),
     );
-    const now = await (this.#keeper.now?.() ?? clock.now());
+    const now = await timeOf(this.#keeper, clock);
     for (const page of pages.values()) page.book &&= liveBook(page.book, now);
     const waits = asks.map((ask) => this.#decide(ask, pages, now));
     const begun = clock.monotonic();

@@ -1,5 +1,5 @@
 /** `throttleExceptions`: after so many failures nobody tries for a while. */
-import type { Milliseconds, Seconds } from '../base/clock';
+import { timeOf, type Milliseconds, type Seconds } from '../base/clock';
 import { Recent } from '../base/collections';
 import type { Application, OperationsConnection } from '../connections/application';
 import { isStoreAway } from '../connections/errors';
@@ -113,7 +113,7 @@ class Circuit {
   async left(settings: Settings): Promise<Milliseconds> {
     const isOld = this.#application.clock.monotonic() - this.#readAt >= READ_EVERY;
     if (isOld) await (this.#reading ??= this.#read().finally(() => (this.#reading = undefined)));
-    const now = await this.#now();
+    const now = await timeOf(this.#keeper, this.#application.clock);
     return presentOf(this.#failures, now, settings).until - now;
   }
 
@@ -122,7 +122,7 @@ class Circuit {
     try {
       for (let tries = 0; tries < MOST_TRIES; tries += 1) {
         await this.#read();
-        const now = await this.#now();
+        const now = await timeOf(this.#keeper, this.#application.clock);
         const next = failedOnce(presentOf(this.#failures, now, settings), now, settings);
         if (next === undefined || (await this.#write(next, job, settings))) return;
         await stepAside(this.#application, tries + 1);
@@ -152,10 +152,6 @@ class Circuit {
     this.#text = text;
     this.#failures = failures;
     this.#readAt = this.#application.clock.monotonic();
-  }
-
-  async #now(): Promise<Milliseconds> {
-    return this.#keeper.now?.() ?? this.#application.clock.now();
   }
 }
 

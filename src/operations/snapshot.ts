@@ -3,7 +3,7 @@
  * requested every two seconds.
  */
 import { failedStoreOf, type Application } from '../connections/application';
-import { dateOf, type Seconds } from '../base/clock';
+import { dateOf, timeOf, type Seconds } from '../base/clock';
 import { pagesOf } from '../base/collections';
 import type { Connection } from '../connections/contract';
 import { readFigures } from './figures/figures';
@@ -73,7 +73,7 @@ export async function takeSnapshot(
   { queues: named }: SnapshotOptions,
 ): Promise<Snapshot> {
   const { capabilities, control, name } = connection;
-  const now = (await connection.now?.()) ?? application.clock.now();
+  const now = await timeOf(connection, application.clock);
   const pauses = new Map((await control?.paused())?.map(({ queue, until }) => [queue, until]));
   const limits = new Map((await control?.limits?.())?.map(({ queue, running }) => [queue, running]));
   const ofOrders = [...pauses.keys(), ...limits.keys()];

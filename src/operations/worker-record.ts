@@ -3,7 +3,7 @@
  * time. Whoever asks for workers reads these records, and asks no worker.
  */
 import type { Application } from '../connections/application';
-import type { Milliseconds, Seconds } from '../base/clock';
+import { timeOf, type Milliseconds, type Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
 import { recordsOf, type RecordStore } from '../connections/record-store';
 import { fieldsIn, isRecord } from '../payload/values';
@@ -104,7 +104,7 @@ export function removeWorker(records: RecordStore, id: string): Promise<void> {
  */
 export async function listWorkers(connection: Connection, application: Application): Promise<RunningWorker[]> {
   const store = application.neededOperationsOf(connection);
-  const now = (await store.now?.()) ?? application.clock.now();
+  const now = await timeOf(store, application.clock);
   const found = new Map<string, RunningWorker | undefined>();
   const read = async (to: number): Promise<void> => {
     const read = recordsOf(store.records, KIND, { page: PAGE, to });

@@ -5,7 +5,7 @@
  * It looks every ten seconds, and at the moment of an occurrence that must not be sent early. One look reads the states of
  * all schedules in one call. No job of a worker waits for any of this.
  */
-import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
+import { timeOf, type Clock, type Milliseconds, type Seconds, type Timer } from '../base/clock';
 import { groupsOf } from '../base/collections';
 import { type Application, runFor, type OperationsConnection } from '../connections/application';
 import { within } from '../connections/kit/caller';
@@ -350,7 +350,7 @@ class OwnKeeping {
   async tell(schedules: readonly Schedule[], recently: Milliseconds): Promise<void> {
     if (this.#clock.monotonic() - this.#toldAt < recently) return;
     const { records } = this.#operations;
-    this.#since ??= (await this.#operations.now?.()) ?? this.#clock.now();
+    this.#since ??= await timeOf(this.#operations, this.#clock);
     const declared = schedules.filter(({ parts }) => parts.stored === undefined);
     const jobs = new Set(schedules.filter((one) => !declared.includes(one)).map(({ parts }) => parts.job));
     const digests = Object.fromEntries(declared.map(({ name, digest }) => [name, digest]));

@@ -1,6 +1,6 @@
 /** The schedules of an application, as users see them: `Queue.schedules`; and those that are declared in this process. */
 import type { Class } from '../base/class';
-import { dateOf, type Milliseconds } from '../base/clock';
+import { dateOf, timeOf, type Milliseconds } from '../base/clock';
 import { toError } from '../base/exception-text';
 import { sendJob } from '../dispatch/send';
 import { duplicateSchedule, invalidJobOption, placed } from '../job/errors';
@@ -240,7 +240,7 @@ export class Schedules {
     const { make, connection, queue } = (await this.named(name)).parts;
     const job = make();
     const target = this.#application.driver(this.#application.encoder.route(job, { connection }).connection);
-    const at = (await target.now?.()) ?? this.#application.clock.now();
+    const at = await timeOf(target, this.#application.clock);
     const choice = { connection, queue, delay: 0, occurrence: { schedule: name, at } };
     return sendJob(this.#application, job, choice, {});
   }

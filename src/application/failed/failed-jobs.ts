@@ -1,10 +1,10 @@
 /** The failed jobs of all connections that keep them: `Queue.failed`. */
 import { checkRetriedSize } from '../../dispatch/payload-limit';
 import type { Application } from '../../connections/application';
-import type { Milliseconds } from '../../base/clock';
+import { timeOf, type Milliseconds } from '../../base/clock';
 import { groupsOf } from '../../base/collections';
 import { errorMessage } from '../../base/exception-text';
-import type { Buried, Connection } from '../../connections/contract';
+import type { Buried } from '../../connections/contract';
 import type { FailedEntry } from '../../connections/failed-store';
 import { durationSeconds } from '../../job/duration';
 import { keptCheckpoints } from '../../job/resolve-options';
@@ -354,12 +354,7 @@ export class FailedJobs {
   }
 
   #kept({ connection }: OpenStore, filter: FailedFilter): Promise<KeptFilter> {
-    return keptFilter(filter, () => this.#now(connection));
-  }
-
-  /** The time by the store's clock, if it has one. */
-  #now(connection: Connection): Promise<Milliseconds> | Milliseconds {
-    return connection.now === undefined ? this.#sources.clock.now() : connection.now();
+    return keptFilter(filter, () => timeOf(connection, this.#sources.clock));
   }
 
   #logUnreachable(connection: string, error: Error): void {
@@ -372,7 +367,7 @@ export class FailedJobs {
     const target = this.#sources.settings(isConfigured ? entry.connection : open.connection.name);
     checkRetriedSize(entry.payload, `${entry.name} ${entry.id}`, target);
     await this.#forget(target.name, entry.id, fromStart);
-    const payload = retriedPayload(entry.payload, await this.#now(open.connection));
+    const payload = retriedPayload(entry.payload, await timeOf(open.connection, this.#sources.clock));
     if (entry.connection === open.connection.name) return retriedIn(open, entry, payload);
     if (isConfigured) return this.#sendBack(open, entry, payload);
     const message = `Failed job ${entry.id} came from the connection '${entry.connection}', which is no longer configured; it goes to '${open.connection.name}', which kept it.`;

@@ -1,6 +1,6 @@
 /** A batch as it was when it was read, and `Queue.batches`, which finds it. */
 import type { Application } from '../../connections/application';
-import { dateOf } from '../../base/clock';
+import { dateOf, timeOf } from '../../base/clock';
 import type { BatchSource } from '../../job/job-context';
 import type { BatchState } from '../../connections/batch-store';
 import { addToBatch, sendBatch } from './send-batch';
@@ -182,7 +182,7 @@ export class Batches {
     const seconds = durationSeconds(olderThan, 'olderThan of batches.prune()');
     const { name, store } = this.#store(connection);
     if (!dryRun) return store.prune({ olderThan: seconds, unfinished });
-    const oldest = ((await this.#manager.driver(name).now?.()) ?? this.#manager.clock.now()) - seconds * 1000;
+    const oldest = (await timeOf(this.#manager.driver(name), this.#manager.clock)) - seconds * 1000;
     let count = 0;
     for (let offset = 0; ;) {
       const page = await store.list({ limit: PAGE, offset });

@@ -1,7 +1,7 @@
 /** Sends a batch: in one call if it fits, otherwise chunk by chunk, open until its last job is in. */
 import type { Application } from '../../connections/application';
 import { MOST_JOBS, pagesOf } from '../../base/collections';
-import { endOfTurn, type Clock, type Timer, type Milliseconds } from '../../base/clock';
+import { endOfTurn, timeOf, type Clock, type Timer } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { BatchState, NewBatch } from '../../connections/batch-store';
 import type { Connection, Once, PushedOnce } from '../../connections/contract';
@@ -370,11 +370,6 @@ export interface BatchPage {
   readonly jobs: readonly EncodedJob[];
   /** The batch that begins with this page. */
   readonly begins?: NewBatch | undefined;
-}
-
-/** The time by the clock that judges keys. */
-export async function timeOf(driver: Connection, clock: Clock): Promise<Milliseconds> {
-  return (await driver.now?.()) ?? clock.now();
 }
 
 /** Pushes the page unless it was pushed before, and tells the hooks. @throws what the driver throws */

@@ -5,7 +5,7 @@
  * No job waits for it. Counts that did not arrive are sent again, and added only once; a process that is killed loses those it
  * had not yet sent.
  */
-import type { Clock, Milliseconds, Timer } from '../../base/clock';
+import { timeOf, type Clock, type Milliseconds, type Timer } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { Logger } from '../../base/logger';
 import { pagesOf } from '../../base/collections';
@@ -92,7 +92,7 @@ export class FigureReporter {
     const { operations, sampler, clock } = this.#parts;
     try {
       await this.#sendPending();
-      const now = (await operations.now?.()) ?? clock.now();
+      const now = await timeOf(operations, clock);
       this.#takeNews(now);
       if (!this.#isOver) await sampler.sample(now, (sampled) => this.#take([sampled], now));
       await this.#sendPending();

@@ -1,5 +1,5 @@
 /** What the processes have reported: how many jobs ran, with which outcomes, how long they took, and how long they waited. */
-import type { Milliseconds, Seconds } from '../../base/clock';
+import { timeOf, type Milliseconds, type Seconds } from '../../base/clock';
 import { pagesOf } from '../../base/collections';
 import { durationSeconds, type Duration } from '../../job/duration';
 import { invalidSpan } from '../errors';
@@ -114,7 +114,7 @@ export async function readFigures(
   { within = '1h', until, queue, job, spans: isBySpan = false }: FigureOptions = {},
 ): Promise<Figures> {
   const seconds = durationSeconds(within, 'within of figures()');
-  const present = (await operations.now?.()) ?? clock.now();
+  const present = await timeOf(operations, clock);
   const now = Math.min(until?.getTime() ?? present, present);
   // Finer figures are not kept for as long.
   const ago = (present - now) / 1000 + seconds;
