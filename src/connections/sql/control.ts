@@ -32,6 +32,10 @@ import { cancel, cancelledOf, readSomeIds, withId } from './jobs';
 /** Jobs of other programs whose ids are read in one call. */
 const PAGE = 100;
 
+type Given<T extends { readonly result: string }> = T & { readonly result: Exclude<T['result'], 'raced'> };
+
+const isGiven = <T extends { readonly result: string }>(done: T): done is Given<T> => done.result !== 'raced';
+
 export class SqlControl extends DatabasePart implements Control {
   readonly #batches: Batches;
 
@@ -51,7 +55,7 @@ export class SqlControl extends DatabasePart implements Control {
       this.#batches.removing(order, () => cancel(this.dialect, id, queue, reason)),
     );
     if (done.left !== undefined) left?.(done.left.queue, done.left.payload);
-    return done.result as CancelResult;
+    return done.result;
   }
 
   async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
@@ -67,15 +71,15 @@ export class SqlControl extends DatabasePart implements Control {
       this.database.run(order, () => reschedule(this.dialect, id, to, queue)),
     );
     if (done.queue !== undefined) this.database.wrote(done.queue);
-    return done.result as RescheduleResult | 'debounced';
+    return done.result;
   }
 
   /** Gives an order to a job until it was not `raced`. */
-  async #ordered<T extends { readonly result: string }>(order: Purpose, give: () => Promise<T>): Promise<T> {
+  async #ordered<T extends { readonly result: string }>(order: Purpose, give: () => Promise<T>): Promise<Given<T>> {
     const reading: Purpose = { ...order, writes: 'repeatable' };
     for (;;) {
       const done = await give();
-      if (done.result === 'raced') continue;
+      if (!isGiven(done)) continue;
       // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.
       if (done.result !== 'unknown' || !(await this.database.run(reading, () => readSomeIds(this.dialect, PAGE))))
         return done;
