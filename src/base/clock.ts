@@ -156,6 +156,35 @@ export function sleep(clock: Clock, milliseconds: Milliseconds, keepAlive = true
   return new Promise((resolve) => void clock.after(milliseconds, resolve, keepAlive));
 }
 
+/** Ends a pause before its time. */
+export class Alarm {
+  #rang = false;
+  #wake: (() => void) | undefined;
+
+  ring(): void {
+    this.#rang = true;
+    this.#wake?.();
+  }
+
+  /** Whether it has rung since the last call. */
+  rang(): boolean {
+    const rang = this.#rang;
+    this.#rang = false;
+    return rang;
+  }
+
+  /** Resolves when it rings, at the latest after that time; at once if it has rung already. */
+  async within(clock: Clock, milliseconds: Milliseconds): Promise<void> {
+    if (this.#rang) return;
+    let timer: Timer | undefined;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      timer = clock.after(milliseconds, resolve, true);
+    });
+    timer?.cancel();
+  }
+}
+
 /** The only place that draws random numbers; tests of jitter and weights pass a function of their own. */
 export type Random = () => number;
 

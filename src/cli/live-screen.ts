@@ -1,6 +1,6 @@
 /** A screen that a command redraws until somebody leaves it: all of the terminal, which is restored at the end. */
 import { stripVTControlCharacters } from 'node:util';
-import type { Clock, Milliseconds, Timer } from '../base/clock';
+import { Alarm, type Milliseconds } from '../base/clock';
 import { errorText } from './errors';
 import { cut, visibleWidth } from './output';
 import type { Surroundings } from './session';
@@ -43,9 +43,8 @@ export class LiveScreen {
   /** Why the last look failed. */
   #trouble: string | undefined;
   #isOver = false;
-  /** Somebody has asked for a look while another one was under way. */
-  #isDue = false;
-  #wake: () => void = () => undefined;
+  /** Rings when somebody asks for a look, perhaps while another one is under way. */
+  readonly #alarm = new Alarm();
   #leave: () => void = () => undefined;
   readonly #over = new Promise<void>((resolve) => (this.#leave = resolve));
 
@@ -70,7 +69,7 @@ export class LiveScreen {
         const since = clock.monotonic();
         await this.#orQuit(this.#look());
         const took = clock.monotonic() - since;
-        await this.#orQuit(this.#pause(clock, Math.max(INTERVAL, took * SHARE)));
+        await this.#orQuit(this.#alarm.within(clock, Math.max(INTERVAL, took * SHARE)));
       }
     } finally {
       for (const stop of undo) stop();
@@ -80,12 +79,11 @@ export class LiveScreen {
 
   /** Looks again at once: something has changed. */
   wake(): void {
-    this.#isDue = true;
-    this.#wake();
+    this.#alarm.ring();
   }
 
   async #look(): Promise<void> {
-    this.#isDue = false;
+    this.#alarm.rang();
     try {
       await this.#scene.look();
       this.#trouble = undefined;
@@ -100,19 +98,9 @@ export class LiveScreen {
     return Promise.race([step, this.#over]);
   }
 
-  async #pause(clock: Clock, span: Milliseconds): Promise<void> {
-    if (this.#isOver || this.#isDue) return;
-    let timer: Timer | undefined;
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-      timer = clock.after(span, resolve, true);
-    });
-    timer?.cancel();
-  }
-
   #quit(): void {
     this.#isOver = true;
-    this.#wake();
+    this.#alarm.ring();
     this.#leave();
   }
 

@@ -1,5 +1,5 @@
 /** Results of jobs: kept before the jobs count as completed, and awaited by whoever knows their ids. */
-import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
+import { Alarm, type Milliseconds, type Seconds } from '../base/clock';
 import { toError } from '../base/exception-text';
 import type { Application, JobEnd, EndedRun, Observer } from '../connections/application';
 import type { Connection } from '../connections/contract';
@@ -88,7 +88,7 @@ export async function awaitResult(
   const { records } = application.neededOperationsOf(connection);
   const place = { connection, application, records, wanted };
   const until = clock.monotonic() + wanted.within * 1000;
-  const alarm = new Alarm(wanted.id);
+  const alarm = new EndAlarm(wanted.id);
   observers.add(alarm);
   const pauses = new Pauses();
   let listening: Listening | undefined;
@@ -113,7 +113,7 @@ export async function awaitResult(
         listening = records.wake.listen(RESULTS, wanted.id, () => alarm.ring());
         if (listening.isHeard) alarm.ring();
       }
-      await alarm.within(Math.min(pauses.next(found, rang, listening?.isHeard === true), left), clock);
+      await alarm.within(clock, Math.min(pauses.next(found, rang, listening?.isHeard === true), left));
     }
   } finally {
     listening?.stop();
@@ -210,38 +210,12 @@ class Pauses {
 }
 
 /** Rings when the job ends in this very process, or its store reports its end. */
-class Alarm implements Observer {
-  readonly #id: string;
-  #rang = false;
-  #wake: (() => void) | undefined;
-
-  constructor(id: string) {
-    this.#id = id;
+class EndAlarm extends Alarm implements Observer {
+  constructor(readonly id: string) {
+    super();
   }
 
   ended({ job }: EndedRun): void {
-    if (job.id === this.#id) this.ring();
-  }
-
-  ring(): void {
-    this.#rang = true;
-    this.#wake?.();
-  }
-
-  /** Whether it has rung since the last call. */
-  rang(): boolean {
-    const rang = this.#rang;
-    this.#rang = false;
-    return rang;
-  }
-
-  async within(milliseconds: Milliseconds, clock: Clock): Promise<void> {
-    if (this.#rang) return;
-    let timer: Timer | undefined;
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-      timer = clock.after(milliseconds, resolve, true);
-    });
-    timer?.cancel();
+    if (job.id === this.id) this.ring();
   }
 }
