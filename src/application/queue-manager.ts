@@ -167,11 +167,12 @@ export class QueueManager implements Application {
   }
 
   get container(): Container | undefined {
-    return this.configuration.container;
+    return (this.#configuration.loaded ?? this.#configuration.get()).configuration.container;
   }
 
   get vault(): Vault {
-    return this.#configuration.get().vault;
+    // Directly, as the container and the settings: each job asks for all three.
+    return (this.#configuration.loaded ?? this.#configuration.get()).vault;
   }
 
   get entities(): readonly EntityAdapter[] {
@@ -189,7 +190,8 @@ export class QueueManager implements Application {
 
   /** @throws E_UNKNOWN_CONNECTION */
   settings(name?: string): ConnectionSettings {
-    return settingsIn(this.#configuration.get(), name);
+    const loaded = this.#configuration.loaded ?? this.#configuration.get();
+    return loaded.settings.get(name ?? loaded.defaultConnection) ?? settingsIn(loaded, name);
   }
 
   connection(name: string = this.defaultConnection): QueueConnection {
