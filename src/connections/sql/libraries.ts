@@ -84,11 +84,17 @@ async function attended<T>(given: Given, ask: () => Promise<T>): Promise<T> {
   const { on, off } = given;
   if (typeof on !== 'function' || typeof off !== 'function') return ask();
   const ignore = (): void => undefined;
+  const leave = (): void => void off.call(given, 'error', ignore);
   on.call(given, 'error', ignore);
   try {
-    return await ask();
-  } finally {
-    off.call(given, 'error', ignore);
+    const answer = await ask();
+    leave();
+    return answer;
+  } catch (error) {
+    // PostgreSQL refuses the statement first, and ends the connection a moment later.
+    if ((error as { readonly severity?: unknown } | undefined)?.severity === 'FATAL') on.call(given, 'end', leave);
+    else leave();
+    throw error;
   }
 }
 

@@ -235,7 +235,7 @@ describe('a pool of the user', () => {
     await endOthers("AND wait_event_type = 'Lock'");
 
     await expect(pushing).rejects.toThrow(/terminating connection/);
-    expect(client.listenerCount('error')).toBe(0);
+    await eventually(() => client.listenerCount('error') === 0);
     client.release(true);
   });
 });
