@@ -239,7 +239,7 @@ describe.each(['redis', 'database'] as const)('a Laravel application and Onqueue
     ]).flat();
     const byNumber = (rows: unknown[][]): unknown[][] => rows.toSorted(([a], [b]) => Number(a) - Number(b));
     expect(byNumber(all)).toEqual(byNumber(expected));
-    expect(await manager.connection().size('shared')).toBe(0);
+    await eventually(async () => (await manager.connection().size('shared')) === 0);
     expect(worker.said.filter(({ said }) => said === 'threw')).toEqual([]);
   });
 
