@@ -107,8 +107,8 @@ export async function listWorkers(connection: Connection, application: Applicati
   const now = await timeOf(store, application.clock);
   const found = new Map<string, RunningWorker | undefined>();
   const read = async (to: number): Promise<void> => {
-    const read = recordsOf(store.records, KIND, { page: PAGE, to });
-    for await (const { id, value } of read) found.set(id, workerOf(value, now));
+    const records = recordsOf(store.records, KIND, { page: PAGE, to });
+    for await (const { id, value } of records) found.set(id, workerOf(value, now));
   };
   await read(MOST_WORKERS);
   // Records that were written meanwhile have moved to the front, and may have been on no page.
