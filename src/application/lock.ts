@@ -1,10 +1,9 @@
 /** A lock that one process at a time can hold. It expires, so a process that dies does not keep it. */
 import { randomUUID } from 'node:crypto';
-import { sleep, type Clock, type Milliseconds, type Seconds } from '../base/clock';
+import { sleep, Silence, within, type Clock, type Milliseconds, type Seconds } from '../base/clock';
 import { defineError, errorClass } from '../base/onqueue-error';
 import { durationSeconds, type Duration } from '../job/duration';
 import type { LockStore } from '../connections/lock-store';
-import { Silence, within } from '../connections/kit/caller';
 
 /** Somebody else held the lock for the whole waiting time, or its store did not answer. */
 export class LockTimeoutError extends errorClass(

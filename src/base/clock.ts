@@ -81,6 +81,25 @@ export const atEndOfTurn: (callback: () => void) => void = setImmediate;
 
 export const endOfTurn = (): Promise<void> => new Promise(atEndOfTurn);
 
+/** The answer did not come in time. It may still come. */
+export class Silence extends Error {
+  override readonly message = 'no answer in time';
+}
+
+/**
+ * Waits for the promise. By default the wait keeps the process alive, as an unanswered call does until its deadline.
+ *
+ * @throws Silence, and what the promise rejects with
+ */
+export function within<T>(clock: Clock, milliseconds: Milliseconds, promise: Promise<T>, keepAlive = true): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    // Answers that arrived while a job blocked the event loop are read before we believe the silence.
+    const silent = (): void => void endOfTurn().then(() => reject(new Silence()));
+    const timer = clock.after(Math.max(milliseconds, 0), silent, keepAlive);
+    promise.then(resolve, reject).finally(() => timer.cancel());
+  });
+}
+
 /** After this time we ask again: clocks drift and are set. */
 const TRUSTED: Milliseconds = 60_000;
 /** An answer that took longer was given some time ago, as when this process was frozen. Then we ask again. */

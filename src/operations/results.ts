@@ -1,10 +1,9 @@
 /** Results of jobs: kept before the jobs count as completed, and awaited by whoever knows their ids. */
-import { Alarm, type Milliseconds, type Seconds } from '../base/clock';
+import { Alarm, Silence, within, type Milliseconds, type Seconds } from '../base/clock';
 import { toError } from '../base/exception-text';
 import type { Application, JobEnd, EndedRun, Observer } from '../connections/application';
 import type { Connection } from '../connections/contract';
 import { isStoreAway, QueueUnavailableError } from '../connections/errors';
-import { Silence, within } from '../connections/kit/caller';
 import type { Listening, RecordStore } from '../connections/record-store';
 import type { JobContext } from '../job/job-context';
 import { keptResult } from '../job/resolve-options';

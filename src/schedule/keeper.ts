@@ -5,10 +5,9 @@
  * It looks every ten seconds, and at the moment of an occurrence that must not be sent early. One look reads the states of
  * all schedules in one call. No job of a worker waits for any of this.
  */
-import { timeOf, type Clock, type Milliseconds, type Seconds, type Timer } from '../base/clock';
+import { timeOf, within, type Clock, type Milliseconds, type Seconds, type Timer } from '../base/clock';
 import { groupsOf } from '../base/collections';
 import { type Application, runFor, type OperationsConnection } from '../connections/application';
-import { within } from '../connections/kit/caller';
 import type { RecordStore } from '../connections/record-store';
 import { uuidv7 } from '../payload/uuid';
 import { fieldsIn, isRecord } from '../payload/values';

@@ -1,10 +1,8 @@
 /** Opens connections to the server, and keeps the one for pushes and questions. */
-import type { Milliseconds } from '../../base/clock';
+import { Silence, within, type Milliseconds } from '../../base/clock';
 import {
   isUnknownHost,
   StoreCaller,
-  Silence,
-  within,
   type CallerSettings,
   type CallFailure,
   type Purpose,

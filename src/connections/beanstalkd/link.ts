@@ -4,9 +4,8 @@
  * It is opened once. When it ends, so do all calls under way, and the server takes back the jobs that were reserved on it.
  */
 import { connect, type Socket } from 'node:net';
-import type { Clock, Milliseconds, Seconds } from '../../base/clock';
+import { within, type Clock, type Milliseconds, type Seconds } from '../../base/clock';
 import { inRootContext } from '../application';
-import { within } from '../kit/caller';
 
 export interface Place {
   readonly host: string;

@@ -1,5 +1,5 @@
 /** Reserves jobs from the tubes of a worker, in the order of its queues. */
-import { sleep, type Seconds } from '../../base/clock';
+import { sleep, within, type Seconds } from '../../base/clock';
 import {
   afterReserve,
   fenceOf,
@@ -20,7 +20,6 @@ import { tubeCounts, wholeSeconds, type TubeCounts } from './link';
 import type { Reserver, Reservers } from './reserver';
 import type { Tubes } from './tubes';
 import type { Listening, Wake } from '../kit/connection';
-import { within } from '../kit/caller';
 
 /** How many jobs are asked for in one go: their texts may be long. */
 const AT_ONCE = 25;

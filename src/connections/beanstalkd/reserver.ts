@@ -5,9 +5,8 @@
  * Silence does not end a connection that holds jobs: as long as their leases may last, the server may come back, and the
  * jobs with it.
  */
-import type { Milliseconds, Seconds, Clock } from '../../base/clock';
+import { Silence, within, type Milliseconds, type Seconds, type Clock } from '../../base/clock';
 import type { RenewResult } from '../contract';
-import { Silence, within } from '../kit/caller';
 import type { BeanstalkdCaller } from './caller';
 import { knownJob, type Held, type KnownJob, type RawJob } from './settle';
 import { LinkEnded, fieldsOf, type Command, type Link, type Reply } from './link';

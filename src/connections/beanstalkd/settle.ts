@@ -1,7 +1,6 @@
 /** Ends reservations, each on the connection that holds it, because only the holder can. */
 import { withCounters, type Counters } from '../../payload/counters';
 import type { Settlement, SettleResult } from '../contract';
-import { Silence, within } from '../kit/caller';
 import { LinkEnded, fieldsOf, putCommand, wholeSeconds, type Fields } from './link';
 import {
   beyond,
@@ -12,7 +11,7 @@ import {
   userPriority,
   type JobFacts,
 } from './marks';
-import type { Milliseconds } from '../../base/clock';
+import { Silence, within, type Milliseconds } from '../../base/clock';
 import type { Reserver } from './reserver';
 
 type Released = Extract<Settlement, { readonly outcome: 'released' }>;

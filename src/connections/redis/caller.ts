@@ -7,12 +7,11 @@
 import { wordsOf } from '../../base/foreign-error';
 import type { OnqueueError } from '../../base/onqueue-error';
 import { Recent } from '../../base/collections';
-import { endOfTurn, type Milliseconds, type Seconds } from '../../base/clock';
+import { endOfTurn, Silence, type Milliseconds, type Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import {
   ATTEMPTS_IN_SILENCE,
   StoreCaller,
-  Silence,
   type Absence,
   type CallerSettings,
   type CallFailure,

@@ -2,7 +2,7 @@
  * The records and sums of a Redis: a hash of values and a sorted set of their ends for each kind of record, and a hash for
  * sums.
  */
-import { pauseAfter, type Seconds, type Milliseconds, type Timer } from '../../base/clock';
+import { pauseAfter, within, type Seconds, type Milliseconds, type Timer } from '../../base/clock';
 import { groupsOf, pageBytes, pagesOf } from '../../base/collections';
 import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
 import { RecordListeners, type Notifications } from '../kit/record-listeners';
@@ -10,7 +10,6 @@ import type { ScriptName } from './scripts';
 import { RedisPart, type RedisStore } from './store';
 import type { Redis } from 'ioredis';
 import { wordsOf } from '../../base/foreign-error';
-import { within } from '../kit/caller';
 import type { RedisCallerSettings } from './caller';
 import { isReply, remedyOf } from './refusals';
 

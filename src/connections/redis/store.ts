@@ -3,10 +3,9 @@ import { explained, type RedisCaller } from './caller';
 import type { Keys } from './keys';
 import type { RecordedCalls } from './lane';
 import { QueueUnavailableError } from '../errors';
-import type { Milliseconds } from '../../base/clock';
+import { Silence, within, type Milliseconds } from '../../base/clock';
 import { Recent } from '../../base/collections';
 import { isRefusal } from './refusals';
-import { Silence, within } from '../kit/caller';
 
 export interface RedisStore {
   readonly caller: RedisCaller;

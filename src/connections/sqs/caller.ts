@@ -1,17 +1,9 @@
 /** Calls SQS through a client of the AWS SDK, and explains what a failure means. */
 import type { SQS, MessageAttributeValue, SQSClientConfig } from '@aws-sdk/client-sqs';
 import { foreignText } from '../../base/foreign-error';
-import {
-  StoreCaller,
-  within,
-  Silence,
-  type CallerSettings,
-  type CallFailure,
-  type Purpose,
-  type Verdict,
-} from '../kit/caller';
+import { StoreCaller, type CallerSettings, type CallFailure, type Purpose, type Verdict } from '../kit/caller';
 import { sqsQueueMissing, sqsReply } from './errors';
-import { systemClock, StoreClock } from '../../base/clock';
+import { systemClock, StoreClock, within, Silence } from '../../base/clock';
 import type { SqsConfig } from './driver';
 import { peerError } from '../kit/requirements';
 

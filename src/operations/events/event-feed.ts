@@ -2,10 +2,9 @@
  * Hears what happens to the jobs of a connection, for all who listen in this process: from its own workers at once, from those of
  * others through records, which the store announces or which are looked for. It says in a record of its own that somebody listens.
  */
-import type { Milliseconds, Timer } from '../../base/clock';
+import { within, type Milliseconds, type Timer } from '../../base/clock';
 import { inRootContext, type Application } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
-import { within } from '../../connections/kit/caller';
 import { recordsOf, type Listening } from '../../connections/record-store';
 import {
   EVENTS,

@@ -5,13 +5,12 @@
  * No job waits for it. Counts that did not arrive are sent again, and added only once; a process that is killed loses those it
  * had not yet sent.
  */
-import { timeOf, type Clock, type Milliseconds, type Timer } from '../../base/clock';
+import { timeOf, within, type Clock, type Milliseconds, type Timer } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { Logger } from '../../base/logger';
 import { pagesOf } from '../../base/collections';
 import type { Connection } from '../../connections/contract';
 import { isStoreAway } from '../../connections/errors';
-import { within } from '../../connections/kit/caller';
 import type { Sums } from '../../connections/record-store';
 import { uuidv7 } from '../../payload/uuid';
 import {

@@ -4,11 +4,10 @@
  * While the store is unreachable they stay here, the latest of each key. If there is no room for more, they are dropped, which is
  * logged.
  */
-import type { Clock, Milliseconds, Timer } from '../../base/clock';
+import { within, type Clock, type Milliseconds, type Timer } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { Logger } from '../../base/logger';
 import { isStoreAway } from '../../connections/errors';
-import { within } from '../../connections/kit/caller';
 
 export interface BacklogSettings<Item> {
   /** In the plural, for the log: `histories of jobs`. */

@@ -2,7 +2,7 @@
  * Keeps what happened to jobs, as their worker sees it: attempts that came to nothing, the progress of running jobs, and which
  * jobs have completed. Written in the background.
  */
-import type { Milliseconds, Seconds } from '../../base/clock';
+import { within, type Milliseconds, type Seconds } from '../../base/clock';
 import { errorMessage, errorName, exceptionText } from '../../base/exception-text';
 import { OnqueueError } from '../../base/onqueue-error';
 import type {
@@ -13,7 +13,6 @@ import type {
   OperationsConnection,
 } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
-import { within } from '../../connections/kit/caller';
 import { LONGEST_ID, type RecordStore, type StoreRecord } from '../../connections/record-store';
 import { durationSeconds } from '../../job/duration';
 import type { JobContext, Progress } from '../../job/job-context';

@@ -1,10 +1,9 @@
 /** A worker's link to the lease thread: writes jobs into the records that both share, and hears what happens to them. */
 import { AsyncResource } from 'node:async_hooks';
-import { systemClock, monotonicOrigin, type Milliseconds, type Seconds, type Moment } from '../../base/clock';
+import { systemClock, monotonicOrigin, within, type Milliseconds, type Seconds, type Moment } from '../../base/clock';
 import type { LogFormat } from '../../base/logger';
 import { errorMessage } from '../../base/exception-text';
 import type { ThreadAccess, Reservation } from '../../connections/contract';
-import { within } from '../../connections/kit/caller';
 import type { LeaseTable, Page } from './record';
 import type { Held } from './renewal';
 import { isMainThread, Worker } from 'node:worker_threads';

@@ -1,11 +1,5 @@
-import type { Clock } from '../../../src/base/clock';
-import {
-  StoreCaller,
-  Silence,
-  type CallFailure,
-  type Purpose,
-  type Verdict,
-} from '../../../src/connections/kit/caller';
+import { Silence, type Clock } from '../../../src/base/clock';
+import { StoreCaller, type CallFailure, type Purpose, type Verdict } from '../../../src/connections/kit/caller';
 import { meantToPass } from '../../support/meant-to-pass';
 
 /** A clock whose time passes only while something waits for it. */

@@ -2,8 +2,7 @@
  * Listens to a channel of PostgreSQL, with LISTEN on a connection of its own. A lost connection is replaced for as long as
  * somebody needs it; messages sent meanwhile are missed.
  */
-import { pauseAfter, type Clock, type Milliseconds, type Seconds, type Timer } from '../../../base/clock';
-import { within } from '../../kit/caller';
+import { pauseAfter, within, type Clock, type Milliseconds, type Seconds, type Timer } from '../../../base/clock';
 import { raw, sql } from '../statement';
 import { quoted, literal } from './names';
 import { query, type PgClient } from './client';

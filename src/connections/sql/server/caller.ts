@@ -1,12 +1,10 @@
 /** Runs work on a database server. A connection that fails or goes silent is replaced by another one from the pool. */
 import { withConsequence, OnqueueError } from '../../../base/onqueue-error';
-import { StoreClock, type Milliseconds } from '../../../base/clock';
+import { StoreClock, Silence, within, type Milliseconds } from '../../../base/clock';
 import { wordsOf } from '../../../base/foreign-error';
 import {
   isUnknownHost,
   StoreCaller,
-  Silence,
-  within,
   type CallFailure,
   type CallerSettings as KitSettings,
   type Purpose as KitPurpose,

@@ -8,8 +8,7 @@
 import type { Debugger, Session } from 'node:inspector';
 import { isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { systemClock, type Milliseconds, type Clock } from '../../../base/clock';
-import { within } from '../../../connections/kit/caller';
+import { systemClock, within, type Milliseconds, type Clock } from '../../../base/clock';
 import { BLOCKED, type BlockReport, type HeldJob } from '../../supervisor/supervision';
 import type { SettleResult, Reservation, Settlement } from '../../../connections/contract';
 import { writeSync } from 'node:fs';
