@@ -204,6 +204,9 @@ function remedyForNoJob(value: unknown): string {
   if (typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))) {
     return `${value.name || 'class'}: this is the class, but a job is an instance of it. Write new ${value.name}(…).`;
   }
+  if (typeof value === 'object' && value !== null && 'then' in value) {
+    return 'A promise is not a job. Await it if it resolves to one; give new SendEmail(…) in place of SendEmail.dispatch(…), which sends the job by itself.';
+  }
   return `${typeof value === 'object' && value !== null ? 'A plain object' : kindOf(value)} is not a job. Write a class with @Job() above it, and dispatch an instance: new SendEmail(…).`;
 }
 

@@ -163,7 +163,7 @@ export function definitionOfJob(job: object, jobs: JobRegistry = registry()): Jo
   const definition = jobs.definitionFor(job);
   if (definition !== undefined) return definition;
   const target = classOf(job);
-  if (target === undefined || target === Object) throw notAJob(job);
+  if (target === undefined || target === Object || 'then' in target.prototype) throw notAJob(job);
   if (jobs.jobOf(target) !== undefined) throw notAJob(job, 'no listener');
   const parent = nearestParent(target, jobs);
   throw undecoratedJob(target.name, extendsJob(target), parent && { name: parent.target.name, file: parent.file });

@@ -78,7 +78,7 @@ export function remedyFor(value: unknown): string {
   if (typeof value === 'function') return 'Make it a method or static, or inject it in handle().';
   if (typeof value === 'symbol') return 'Write a string instead.';
   if (types.isBoxedPrimitive(value)) return 'Write the bare value.';
-  if (types.isPromise(value)) return 'Await it before the dispatch.';
+  if (typeof value === 'object' && value !== null && 'then' in value) return 'Await it before the dispatch.';
   const name = ownClassOf(value);
   const asData =
     name === undefined

@@ -287,6 +287,15 @@ describe('Bus.bulk', () => {
     });
   });
 
+  it('asks for the instance if one of them is a dispatch, which has a class without @Job()', async () => {
+    const { bus } = given();
+
+    await expect(bus.bulk([bus.dispatch(new Plain(7))])).rejects.toMatchObject({
+      code: 'E_NOT_A_JOB',
+      message: expect.stringContaining('give new SendEmail(…) in place of SendEmail.dispatch(…)') as string,
+    });
+  });
+
   it('sends nothing if one of them is not a job', async () => {
     const { bus, watched } = given();
 

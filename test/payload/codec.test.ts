@@ -14,6 +14,15 @@ class RateLimited {
   ) {}
 }
 
+/** As the libraries of databases have it: it is asked when it is awaited. */
+class Query {
+  readonly then: Promise<number>['then'];
+
+  constructor(answer: Promise<number>) {
+    this.then = answer.then.bind(answer);
+  }
+}
+
 class Logger {
   level = 'info';
 }
@@ -253,6 +262,7 @@ describe('a value that a queue cannot carry', () => {
     ['a symbol as a key', { a: { [Symbol('s')]: 1 } }, 'X.a is an object with the property Symbol(s)'],
     ['a boxed number', [Object(1)], 'X[0] is a boxed Number'],
     ['a promise', { result: Promise.resolve(1) }, 'X.result is a Promise, which a queue cannot carry. Await it'],
+    ['a query', { result: new Query(Promise.resolve(1)) }, 'X.result is a Query, which a queue cannot carry. Await it'],
     ['a weak map', new WeakMap(), 'X is a WeakMap'],
     ['a data view', new DataView(new ArrayBuffer(1)), 'X is a DataView'],
     ['shared memory', [new SharedArrayBuffer(1)], 'X[0] is a SharedArrayBuffer'],
