@@ -206,7 +206,7 @@ export class Executor {
 
   // A worker may have died before it started the job: that crash says nothing about it.
   #poison(job: RunningJob, error: Error): Promise<Outcome> {
-    const excuse = excuseOf(job, { application: this.#application, records: this.#settings.records });
+    const excuse = excuseOf(job, this.#application, this.#settings.records);
     return excuse.then((excused) => excused ?? failed(job, error));
   }
 

@@ -157,7 +157,7 @@ export class Runs {
   #newSuspect(): Suspect {
     return new Suspect(this.#settings, {
       start: (job) => this.#run(job),
-      end: (job, outcome) => this.#parts.settler.putBack(job, outcome),
+      putBack: (job, outcome) => this.#parts.settler.putBack(job, outcome),
       ring: this.#parts.wake,
     });
   }

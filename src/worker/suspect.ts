@@ -9,18 +9,20 @@
  * A worker may die while it holds one, or before it gives one back. So each start is recorded first, with its reservation. A crash
  * in another one does not count: always if it is on record that the job waited in it, else once.
  */
-import type { Milliseconds, Seconds, Timer } from '../base/clock';
+import { within, type Milliseconds, type Seconds, type Timer } from '../base/clock';
 import { Recent } from '../base/collections';
 import { isCrashExcused, keepSuspicion, suspicionOf } from '../operations/suspicion';
 import { glimpseOf } from '../payload/counters';
 import { waitsToRunAlone } from './errors';
 import { logBeside, logCrashExcused, logWaitsAlone } from './job-log';
 import { crashExcused, mayBePoisonNext, releasedForFree } from './outcome';
+import type { Application } from '../connections/application';
+import type { RecordStore } from '../connections/record-store';
 import type { WorkerSettings } from './settings';
 import type { Outcome, RunningJob } from './running-job';
 
 /** How long its neighbours have to end. */
-export const PATIENCE: Seconds = 10;
+const PATIENCE: Seconds = 10;
 const PAUSE: Seconds = 30;
 /** After this many pauses it runs beside others. */
 const MOST_PAUSES = 2;
@@ -28,8 +30,8 @@ const MOST_KNOWN = 1000;
 
 export interface SuspectActions {
   start(job: RunningJob): void;
-  /** Ends a job that was not started. */
-  end(job: RunningJob, outcome: Outcome): void;
+  /** Gives back a job that was not started. */
+  putBack(job: RunningJob, outcome: Outcome): void;
   /** Makes the loop look: the worker takes jobs again. */
   ring(): void;
 }
@@ -45,8 +47,6 @@ export class Suspect {
   #busyUntil: Milliseconds = -Infinity;
   /** How often each went back. Where no records are kept, this worker knows only of its own times. */
   readonly #times = new Recent<string, { readonly crashes: number; readonly times: number }>(MOST_KNOWN);
-  /** Finds out whether the last crash of the job counts: once, however often somebody asks. */
-  #excusing: Promise<boolean> | undefined;
   /** Writes of records, one after another. */
   #writing: Promise<void> = Promise.resolve();
 
@@ -84,8 +84,8 @@ export class Suspect {
     if (job === undefined || this.#phase !== 'waits' || this.#isTold || neighbours === 0) return;
     this.#isTold = true;
     logWaitsAlone(this.#settings.application.logger, job, neighbours, PATIENCE);
-    void Promise.all([this.#excuse(job), this.#known(job)]).then(([isExcused, times]) => {
-      if (isExcused || this.#job !== job || this.#phase !== 'waits') return;
+    void this.#known(job).then((times) => {
+      if (this.#job !== job || this.#phase !== 'waits') return;
       if (times >= MOST_PAUSES) this.#startBeside(job, neighbours);
       else void this.#keep(job, times);
     });
@@ -97,7 +97,7 @@ export class Suspect {
     if (job === undefined) return false;
     if (this.#phase === 'starts') return true;
     job.isApart = true;
-    this.#start(job, 'alone');
+    void this.#start(job, 'alone');
     return true;
   }
 
@@ -113,7 +113,6 @@ export class Suspect {
     this.#timer?.cancel();
     this.#job = undefined;
     this.#phase = 'waits';
-    this.#excusing = undefined;
   }
 
   #hold(job: RunningJob): void {
@@ -129,54 +128,32 @@ export class Suspect {
     });
   }
 
-  // It is taken again, with the crashes that count.
-  #excuse(job: RunningJob): Promise<boolean> {
-    this.#excusing ??= excuseOf(job, this.#settings, () => this.waiting === job).then((outcome) => {
-      if (outcome === undefined) return false;
-      this.ended(job);
-      this.#actions.end(job, outcome);
-      this.#actions.ring();
-      return true;
-    });
-    return this.#excusing;
-  }
-
   #startBeside(job: RunningJob, neighbours: number): void {
     logBeside(this.#settings.application.logger, job, neighbours);
-    this.#start(job, 'beside');
+    void this.#start(job, 'beside');
   }
 
-  #start(job: RunningJob, phase: 'alone' | 'beside'): void {
-    const start = (): void => {
-      if (this.#job !== job || this.#phase !== 'starts') return;
-      this.#timer?.cancel();
-      this.#phase = phase;
-      this.#actions.start(job);
-      this.#actions.ring();
-    };
+  async #start(job: RunningJob, phase: 'alone' | 'beside'): Promise<void> {
     this.#timer?.cancel();
     this.#job = job;
     this.#phase = 'starts';
     // Records that are silent do not hold it up.
-    this.#timer = this.#settings.application.clock.after(PATIENCE * 1000, start);
-    void this.#excuse(job).then(async (isExcused) => {
-      if (isExcused || this.#job !== job) return;
-      await this.#keep(job, 0, true);
-      start();
-    });
+    await within(this.#settings.application.clock, PATIENCE * 1000, this.#keep(job, 0, true), false).catch(
+      () => undefined,
+    );
+    if (this.#job !== job) return;
+    this.#phase = phase;
+    this.#actions.start(job);
+    this.#actions.ring();
   }
 
   #putOff(job: RunningJob): void {
-    this.#actions.end(
-      job,
-      releasedForFree(job, PAUSE, waitsToRunAlone(job.name, job.id, job.reservation.counters.crashes)),
-    );
-    void Promise.all([isExcused(job, this.#settings), this.#known(job)]).then(([mayBeExcused, before]) => {
-      const { crashes } = job.reservation.counters;
+    const { crashes } = job.reservation.counters;
+    this.#actions.putBack(job, releasedForFree(job, PAUSE, waitsToRunAlone(job.name, job.id, crashes)));
+    void this.#known(job).then((before) => {
       const times = before + 1;
       this.#times.set(job.id, { crashes, times });
-      // If it is excused, whoever takes it next has to find that out.
-      if (!mayBeExcused) void this.#keep(job, times);
+      void this.#keep(job, times);
     });
   }
 
@@ -202,32 +179,26 @@ export class Suspect {
   }
 }
 
-type Recorded = Pick<WorkerSettings, 'application' | 'records'>;
-
-/** Whether the worker that crashed last had not started it. Never rejects. */
-async function isExcused({ id, reservation }: RunningJob, { application, records }: Recorded): Promise<boolean> {
-  const { counters } = reservation;
-  const before = { ...counters, crashes: counters.crashes - 1 };
-  const wasLastChance = before.crashes > 0 && mayBePoisonNext(before, application.registry);
-  return records !== undefined && isCrashExcused(records, id, counters, wasLastChance).catch(() => false);
-}
-
 /**
- * The outcome of a job whose last crash does not count. Undefined if it does, or if nobody can write down that it does not: it would
- * not count for ever. Never rejects.
- *
- * @param isOpen whether nothing else has ended or started the job meanwhile
+ * The outcome of a poison job whose last crash does not count, because the worker that crashed had not started it. Undefined if it
+ * counts, or if nobody can write down that it does not: it would not count for ever. Never rejects.
  */
 export async function excuseOf(
   job: RunningJob,
-  { application, records }: Recorded,
-  isOpen = () => true,
+  application: Application,
+  records: RecordStore | undefined,
 ): Promise<Outcome | undefined> {
-  if (records === undefined || !(await isExcused(job, { application, records }))) return undefined;
   const { id, fence, reservation } = job;
-  const noted = { crashes: reservation.counters.crashes, fence, times: 0, isStarted: false };
-  const isNoted = await keepSuspicion(records, id, noted).then(isOpen, () => false);
-  if (!isNoted) return undefined;
+  const { crashes } = reservation.counters;
+  const before = { ...reservation.counters, crashes: crashes - 1 };
+  const wasLastChance = before.crashes > 0 && mayBePoisonNext(before, application.registry);
+  try {
+    const isExcused = records !== undefined && (await isCrashExcused(records, id, reservation.counters, wasLastChance));
+    if (!isExcused) return undefined;
+    await keepSuspicion(records, id, { crashes, fence, times: 0, isStarted: false });
+  } catch {
+    return undefined;
+  }
   logCrashExcused(application.logger, job);
   return crashExcused(job);
 }
