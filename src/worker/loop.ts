@@ -326,8 +326,7 @@ export class Loop {
       const leftOut = limit > 0 ? this.#leases.leftOut(this.#queues) : undefined;
       const wanted = leftOut?.then((left) => this.#wanted(limit, (unasked = left)));
       const reply = await this.#settler.exchange(this.#share, wanted ?? (limit > 0 ? this.#wanted(limit) : undefined));
-      const givingBack = this.#answered(settles, reply, { limit, at, news, unasked, waits: false });
-      if (givingBack !== undefined) await givingBack;
+      this.#answered(settles, reply, { limit, at, news, unasked, waits: false });
     } catch (error) {
       this.#store.failed(error, 'settling and reserving');
     } finally {
@@ -343,25 +342,25 @@ export class Loop {
     return { queues: unasked === undefined ? order : order.filter((name) => !unasked.has(name)), limit, lease };
   }
 
-  #answered(settled: boolean, reply: ReserveReply | undefined, asked: Asked): Promise<void> | undefined {
+  #answered(settled: boolean, reply: ReserveReply | undefined, asked: Asked): void {
     // Other outcomes may be unanswered, or the store may just have refused some: then one good answer does not end the
     // streak of failures.
     if (this.#settler.unanswered.size === 0 && !this.#store.isPausing) this.#store.recovered();
     if (settled || (reply?.reservations.length ?? 0) > 0) this.#emptiness?.disturb();
-    if (reply === undefined) {
-      this.#lookAgain();
-      return undefined;
-    }
+    if (reply === undefined) return this.#lookAgain();
     if (reply.now !== undefined) this.#storeClock.told(reply.now);
     this.#haveAskedAll = (asked.unasked?.size ?? 0) === 0;
     if (reply !== LOOK_AGAIN && this.#store.heard(reply, asked.unasked)) this.#stop.request('restart');
     const jobs: RunningJob[] = [];
     for (const reservation of reply.reservations)
       jobs.push(new RunningJob(reservation, this.#event.connectionName, this.#storeClock));
-    return this.#stop.isEnding() ? this.#settler.giveBack(jobs) : this.#take(jobs, reply.nextIn, asked);
+    if (!this.#stop.isEnding()) return this.#take(jobs, reply.nextIn, asked);
+    // They were asked for before the end. They go with the last outcomes, or alone if those were written or given up.
+    for (const job of jobs) this.#settler.giveBack(job);
+    if (this.#stop.isOver && jobs.length > 0) void this.#exchange(0, true);
   }
 
-  #take(jobs: readonly RunningJob[], nextIn: Seconds, { limit, at, news, waits }: Asked): undefined {
+  #take(jobs: readonly RunningJob[], nextIn: Seconds, { limit, at, news, waits }: Asked): void {
     // Before any handler starts: it may block the event loop at once, and its lease has to be kept all the same.
     this.#leases.keep(jobs, at);
     this.#nextLook = this.#settings.application.clock.monotonic() + nextIn * 1000;
@@ -417,9 +416,7 @@ export class Loop {
     let reply: ReserveReply | undefined;
     try {
       reply = await this.#settler.exchange(0, wanted);
-      const isHeard = limit > 0 && reply !== undefined && reply !== LOOK_AGAIN;
-      const givingBack = isHeard ? this.#answered(false, reply, asked) : undefined;
-      if (givingBack !== undefined) await givingBack;
+      if (limit > 0 && reply !== undefined && reply !== LOOK_AGAIN) this.#answered(false, reply, asked);
     } catch (error) {
       // Whoever ended the wait does not care.
       if (!end.signal.aborted || limit > 0) this.#store.failed(error, 'reserving');
@@ -431,7 +428,6 @@ export class Loop {
     }
     // What ended the wait may have come after the store had looked.
     if (reply === LOOK_AGAIN || end.signal.aborted) this.#lookAgain();
-    // Not before: the loop does not end as long as jobs are being given back.
     this.#wait = undefined;
     this.#bell.ring();
   }

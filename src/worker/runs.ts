@@ -75,7 +75,7 @@ export class Runs {
     const suspect = (this.#suspect ??= this.#newSuspect());
     const back = last?.filter((job) => !suspect.take(job, this.open.size)) ?? [];
     this.#mostAtOnce = last === undefined && suspect.takesMore ? Infinity : 1;
-    for (const job of back) settler.putBack(job);
+    for (const job of back) settler.giveBack(job);
     suspect.tell(this.open.size);
     return back.length > 0;
   }
@@ -89,7 +89,7 @@ export class Runs {
   end(): void {
     this.#isEnding = true;
     const held = this.#suspect?.letGo();
-    if (held !== undefined) this.#parts.settler.putBack(held);
+    if (held !== undefined) this.#parts.settler.giveBack(held);
   }
 
   /** The worker stops: a job that cannot finish within the grace may save its progress. */
@@ -157,7 +157,7 @@ export class Runs {
   #newSuspect(): Suspect {
     return new Suspect(this.#settings, {
       start: (job) => this.#run(job),
-      putBack: (job, outcome) => this.#parts.settler.putBack(job, outcome),
+      giveBack: (job, outcome) => this.#parts.settler.giveBack(job, outcome),
       ring: this.#parts.wake,
     });
   }

@@ -20,7 +20,6 @@ import type {
   Connection,
 } from '../connections/contract';
 import { isStoreAway } from '../connections/errors';
-import { givenBack } from '../connections/kit/connection';
 import { sendOnward, type Onward } from '../connections/entries';
 import type { OutcomeCounts, StoreHealth } from './health';
 import { logLost, logOutcome, logRefused, logSetAside } from './job-log';
@@ -98,8 +97,8 @@ export class Settler {
     this.#parts.ring();
   }
 
-  /** Back to its queue without having run; by default to the head. */
-  putBack(job: RunningJob, outcome = unstarted(job)): void {
+  /** Back to its queue without having run; by default to the head, at no cost in tries. */
+  giveBack(job: RunningJob, outcome = unstarted(job)): void {
     // The payload is not parsed: it may be what killed the workers before.
     if (job.envelope === undefined) job.glimpse = glimpseOf(job.reservation.payload);
     job.endedAs = 'released';
@@ -181,26 +180,6 @@ export class Settler {
     }
     // A failed settle is repeated, but the followers are not sent again.
     this.#sent.add(job);
-  }
-
-  /**
-   * Gives back jobs that were asked for before the end, at no cost in tries: once the loop has ended, nobody would renew their
-   * leases or settle them. What the store does not take now goes with the last outcomes.
-   */
-  async giveBack(jobs: readonly RunningJob[]): Promise<void> {
-    if (jobs.length === 0) return;
-    try {
-      const { results } = await this.#settings.connection.exchange(
-        jobs.map(({ reservation }) => givenBack(reservation)),
-      );
-      for (const [index, job] of jobs.entries()) if (results[index] === 'unanswered') this.putBack(job);
-    } catch (error) {
-      // A refused job does not hold up the others.
-      if (!isStoreAway(error) && jobs.length > 1)
-        return void (await Promise.all(jobs.map((job) => this.giveBack([job]))));
-      this.#parts.store.failed(error, 'giving jobs back');
-      if (isStoreAway(error)) for (const job of jobs) this.putBack(job);
-    }
   }
 
   /** A reserve met a payload that nobody can run, and moved it to the failed jobs of its queue. */

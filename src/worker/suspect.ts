@@ -31,7 +31,7 @@ const MOST_KNOWN = 1000;
 export interface SuspectActions {
   start(job: RunningJob): void;
   /** Gives back a job that was not started. */
-  putBack(job: RunningJob, outcome: Outcome): void;
+  giveBack(job: RunningJob, outcome: Outcome): void;
   /** Makes the loop look: the worker takes jobs again. */
   ring(): void;
 }
@@ -149,7 +149,7 @@ export class Suspect {
 
   #putOff(job: RunningJob): void {
     const { crashes } = job.reservation.counters;
-    this.#actions.putBack(job, releasedForFree(job, PAUSE, waitsToRunAlone(job.name, job.id, crashes)));
+    this.#actions.giveBack(job, releasedForFree(job, PAUSE, waitsToRunAlone(job.name, job.id, crashes)));
     void this.#known(job).then((before) => {
       const times = before + 1;
       this.#times.set(job.id, { crashes, times });
