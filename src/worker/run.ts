@@ -13,7 +13,7 @@ import type { Middleware } from '../job/middleware';
 import { NOTHING_CHOSEN, type RunOptions, type WorkerDefaults } from '../job/options';
 import { keptCheckpoints, resolveRun } from '../job/resolve-options';
 import { decodeEnvelope, decodeJob, decodeMiddleware, onlyInLaravel, type Envelope } from '../payload/envelope';
-import { releasesSinceRetry, glimpseOf } from '../payload/counters';
+import { releasesSinceRetry } from '../payload/counters';
 import { tellObservers, type Application } from '../connections/application';
 import { isStoreAway } from '../connections/errors';
 import { Announcer } from './announcer';
@@ -214,7 +214,6 @@ export class Executor {
   #limitAtSight(job: RunningJob): number {
     const { registry } = this.#application;
     const { counters, payload } = job.reservation;
-    job.glimpse = glimpseOf(payload);
     // Whichever class it has, that is too often.
     if (isPoisonForAll(counters, registry)) return 0;
     // Its class decides, unless its dispatch may have said more.

@@ -18,7 +18,7 @@ import {
 import type { Middleware } from '../job/middleware';
 import type { RunOptions } from '../job/options';
 import { toError } from '../base/exception-text';
-import { fenceOf, UNREADABLE_NAME, type Glimpse } from '../payload/counters';
+import { fenceOf, glimpseOf, UNREADABLE_NAME, type Glimpse } from '../payload/counters';
 import type { HeldEntities } from '../payload/entities';
 import { chainedJobOf, type ChainLink } from '../payload/chain';
 import type { Envelope } from '../payload/envelope';
@@ -112,8 +112,6 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
   took: Milliseconds = 0;
   /** Set once the payload was read. */
   envelope: Envelope | undefined;
-  /** Set if the job ends without its payload being parsed. */
-  glimpse: Glimpse | undefined;
   /** Set once the class is found. The job may have been sent under one of its old names. */
   definition: JobDefinition | undefined;
   /** The decoded job, once there is one. */
@@ -166,6 +164,7 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
   #controller: AbortController | undefined;
   #stopController: AbortController | undefined;
   #stopReason: Error | undefined;
+  #glimpse: Glimpse | undefined;
   #givenId: string | undefined;
   #links: readonly ChainLink[] | undefined;
   #tie: BatchTie | null | undefined;
@@ -181,14 +180,18 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
     this.fence = fenceOf(reservation.counters);
   }
 
-  /** If the payload has no id or cannot be read, the id that it would have among the failed jobs. */
+  /** If the payload has none, the id that the job would have among the failed jobs. */
   get id(): string {
-    return this.envelope?.id ?? this.glimpse?.id ?? (this.#givenId ??= uuidv7());
+    return (this.envelope ?? this.#glimpsed).id ?? (this.#givenId ??= uuidv7());
   }
 
   get name(): string {
-    const { definition, envelope } = this;
-    return definition?.name ?? envelope?.name ?? this.glimpse?.name ?? UNREADABLE_NAME;
+    return (this.definition ?? this.envelope ?? this.#glimpsed).name ?? UNREADABLE_NAME;
+  }
+
+  // A payload that was not parsed yet may be what killed the workers before.
+  get #glimpsed(): Glimpse {
+    return (this.#glimpse ??= glimpseOf(this.reservation.payload));
   }
 
   get maxTries(): number | undefined {

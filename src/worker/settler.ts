@@ -31,7 +31,7 @@ import { Finished, type RunningJob, type Outcome } from './running-job';
 import type { Executor } from './run';
 import type { LeaseKeeper } from './lease/keeper';
 import type { FailedStore, Forgotten } from '../connections/failed-store';
-import { glimpseOf, hasCounters, withCounters } from '../payload/counters';
+import { hasCounters, withCounters } from '../payload/counters';
 import type { Application, JobEnd } from '../connections/application';
 import { keptResult } from '../job/resolve-options';
 import { keepEnd } from '../operations/results';
@@ -99,8 +99,6 @@ export class Settler {
 
   /** Back to its queue without having run; by default to the head, at no cost in tries. */
   giveBack(job: RunningJob, outcome = unstarted(job)): void {
-    // The payload is not parsed: it may be what killed the workers before.
-    if (job.envelope === undefined) job.glimpse = glimpseOf(job.reservation.payload);
     job.endedAs = 'released';
     job.startedAt = this.#settings.application.clock.monotonic();
     this.add(new Finished(job, outcome));

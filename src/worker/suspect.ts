@@ -12,7 +12,6 @@
 import { within, type Milliseconds, type Seconds, type Timer } from '../base/clock';
 import { Recent } from '../base/collections';
 import { isCrashExcused, keepSuspicion, suspicionOf } from '../operations/suspicion';
-import { glimpseOf } from '../payload/counters';
 import { waitsToRunAlone } from './errors';
 import { logBeside, logCrashExcused, logWaitsAlone } from './job-log';
 import { crashExcused, mayBePoisonNext, releasedForFree } from './outcome';
@@ -69,8 +68,6 @@ export class Suspect {
   take(job: RunningJob, neighbours: number): boolean {
     const { clock } = this.#settings.application;
     if (this.#job !== undefined && !this.takesMore) return false;
-    // The payload is not parsed: it may be what killed the workers before.
-    if (job.envelope === undefined) job.glimpse = glimpseOf(job.reservation.payload);
     if (this.#job !== undefined) this.#putOff(job);
     else if (neighbours > 0 && this.#timesOf(job) >= MOST_PAUSES) this.#startBeside(job, neighbours);
     else if (neighbours > 0 && clock.monotonic() < this.#busyUntil) this.#putOff(job);
