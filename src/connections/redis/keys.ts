@@ -3,42 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Recent } from '../../base/collections';
 
 /** The keys of one queue. In a cluster all of them share a slot. */
-export interface QueueKeys {
-  /** list: payloads ready to run */
-  readonly ready: string;
-  /** sorted set: payload → due time */
-  readonly delayed: string;
-  /** sorted set: payload → lease end */
-  readonly reserved: string;
-  /** list: wake-up hints */
-  readonly notify: string;
-  /** sorted set: id → when it failed */
-  readonly failed: string;
-  /** hash: id → meta line, payload */
-  readonly failedJobs: string;
-  /** hash: orders to workers. One per queue in a cluster, otherwise one per connection */
-  readonly control: string;
-  /** sorted set: id of a cancelled job → when the mark may go. Shared as `control` is */
-  readonly cancelled: string;
-  /** hash: id of a cancelled job → its reason. Shared as `control` is */
-  readonly reasons: string;
-  /** hash: unique key → who holds it. Shared as `control` is */
-  readonly unique: string;
-  /** hash: lane → how many of its jobs are ready or reserved. Shared as `control` is */
-  readonly lanes: string;
-  /** sorted set: jobs that wait until their lane has room. Shared as `control` is */
-  readonly held: string;
-  /** hash: id of a batch → its numbers; also its name, and the jobs that it sends. Shared as `control` is */
-  readonly batches: string;
-  /** sorted set: id of a batch → when it began. Shared as `control` is */
-  readonly begunBatches: string;
-  /** sorted set: id of a cancelled batch that has not finished → when it was cancelled. Shared as `control` is */
-  readonly cancelledBatches: string;
-  /** string: which call pushed a job under this key, and its answer. Shared as `control` is */
-  readonly once: (key: string) => string;
-  /** string: the last answer given to the client of this id */
-  readonly client: (id: string) => string;
-}
+export type QueueKeys = Readonly<ReturnType<typeof keysOf>>;
 
 /** The keys that every queue has once. */
 export type QueueKey = Exclude<keyof QueueKeys, 'once' | 'client'>;
@@ -53,13 +18,6 @@ export const TIES = [
   'lanes',
   'held',
 ] as const satisfies readonly QueueKey[];
-
-export interface RecordKeys {
-  /** hash: id → value */
-  readonly values: string;
-  /** sorted set: id → when the record expires */
-  readonly ends: string;
-}
 
 /** The names of further queues are built again each time. */
 const MOST_QUEUES = 1000;
@@ -119,9 +77,14 @@ export class Keys {
   }
 
   /** The keys of all records of a kind. In a cluster all kinds share a slot. */
-  records(kind: string): RecordKeys {
+  records(kind: string) {
     const values = `${this.prefix}:${this.#own('records')}:${kind}`;
-    return { values, ends: `${values}:ends` };
+    return {
+      /** hash: id → value */
+      values,
+      /** sorted set: id → when the record expires */
+      ends: `${values}:ends`,
+    };
   }
 
   /** channel: wakes those who wait for a record. All databases of a Redis share channels */
@@ -152,25 +115,42 @@ export class Keys {
 const controlOf = (owner: string): string => `${owner}:control`;
 
 /** @param owner who the orders belong to: the queue itself, or the empty name before the colon, which belongs to no queue */
-function keysOf(ready: string, owner: string): QueueKeys {
+function keysOf(ready: string, owner: string) {
   return {
+    /** list: payloads ready to run */
     ready,
+    /** sorted set: payload → due time */
     delayed: `${ready}:delayed`,
+    /** sorted set: payload → lease end */
     reserved: `${ready}:reserved`,
+    /** list: wake-up hints */
     notify: `${ready}:notify`,
+    /** sorted set: id → when it failed */
     failed: `${ready}:failed`,
+    /** hash: id → meta line, payload */
     failedJobs: `${ready}:failed:jobs`,
+    /** hash: orders to workers. One per queue in a cluster, otherwise one per connection */
     control: controlOf(owner),
+    /** sorted set: id of a cancelled job → when the mark may go. Shared as `control` is */
     cancelled: `${owner}:cancelled`,
+    /** hash: id of a cancelled job → its reason. Shared as `control` is */
     reasons: `${owner}:cancelled:reasons`,
+    /** hash: unique key → who holds it. Shared as `control` is */
     unique: `${owner}:unique`,
+    /** hash: lane → how many of its jobs are ready or reserved. Shared as `control` is */
     lanes: `${owner}:lanes`,
+    /** sorted set: jobs that wait until their lane has room. Shared as `control` is */
     held: `${owner}:held`,
+    /** hash: id of a batch → its numbers; also its name, and the jobs that it sends. Shared as `control` is */
     batches: `${owner}:batches`,
+    /** sorted set: id of a batch → when it began. Shared as `control` is */
     begunBatches: `${owner}:batches:begun`,
+    /** sorted set: id of a cancelled batch that has not finished → when it was cancelled. Shared as `control` is */
     cancelledBatches: `${owner}:batches:cancelled`,
-    once: (key) => `${owner}:once:${key}`,
-    client: (id) => `${ready}:client:${id}`,
+    /** string: which call pushed a job under this key, and its answer. Shared as `control` is */
+    once: (key: string) => `${owner}:once:${key}`,
+    /** string: the last answer given to the client of this id */
+    client: (id: string) => `${ready}:client:${id}`,
   };
 }
 

@@ -101,29 +101,7 @@ export function optionIn(given: string | undefined, name: string): string | null
   return new URLSearchParams(/\?.*$/s.exec(given ?? '')?.[0]).get(name);
 }
 
-export interface TableNames {
-  /** Waiting and running jobs: Laravel's columns and our own. */
-  readonly jobs: string;
-  /** Jobs that are out of tries. */
-  readonly failed: string;
-  /** The names of the queues that were pushed to. */
-  readonly queues: string;
-  readonly locks: string;
-  /** Which queues are paused, and when workers were last told to restart. */
-  readonly orders: string;
-  /** The outcome of each client's last calls, on servers, where answers can get lost. */
-  readonly calls: string;
-  /** How many jobs of each batch are left, and what it sends. */
-  readonly batches: string;
-  /** Which job took each unique key last: on MySQL, where this is not in the rows of jobs. */
-  readonly uniqueKeys: string;
-  /** Records about jobs, which expire. */
-  readonly records: string;
-  /** Sums about jobs, and how far each source of counts has come. */
-  readonly sums: string;
-  /** How many jobs of each lane may be in. */
-  readonly lanes: string;
-}
+export type TableNames = Readonly<ReturnType<typeof tableNames>>;
 
 /**
  * The versions of all tables that Onqueue created in a database. `PRAGMA user_version` belongs to other users of the file.
@@ -144,19 +122,29 @@ export const areTooNew = (version: number, since: number | undefined, known: num
 export const LARAVELS_LEASE = 90;
 
 /** @throws E_DATABASE_TABLE_NAME */
-export function tableNames(table: string, connection: string): TableNames {
+export function tableNames(table: string, connection: string) {
   if (!/^(?!sqlite_)[a-z_][a-z\d_]{0,47}$/i.test(table)) throw badTableName(connection, table);
   return {
+    /** Waiting and running jobs: Laravel's columns and our own. */
     jobs: table,
+    /** Jobs that are out of tries. */
     failed: `failed_${table}`,
+    /** The names of the queues that were pushed to. */
     queues: `${table}_queues`,
     locks: `${table}_locks`,
+    /** Which queues are paused, and when workers were last told to restart. */
     orders: `${table}_orders`,
+    /** The outcome of each client's last calls, on servers, where answers can get lost. */
     calls: `${table}_calls`,
+    /** How many jobs of each batch are left, and what it sends. */
     batches: `${table}_batches`,
+    /** Which job took each unique key last: on MySQL, where this is not in the rows of jobs. */
     uniqueKeys: `${table}_unique_keys`,
+    /** Records about jobs, which expire. */
     records: `${table}_records`,
+    /** Sums about jobs, and how far each source of counts has come. */
     sums: `${table}_sums`,
+    /** How many jobs of each lane may be in. */
     lanes: `${table}_lanes`,
   };
 }

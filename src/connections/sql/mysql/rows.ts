@@ -23,33 +23,24 @@ import { createHash } from 'node:crypto';
 import { invalidQueueName } from '../../../job/errors';
 import type { CallMark } from '../calls';
 
-export interface MysqlNames extends Readonly<Record<keyof TableNames, Sql>> {
-  /** The index of the jobs table on queue, state and turn. */
-  readonly turns: Sql;
-  /** The index of the jobs table on the payload's id. */
-  readonly ids: Sql;
-  /** The index of the jobs table on queue, lane and order. */
-  readonly laned: Sql;
-  readonly versions: Sql;
-  /**
-   * The time by the server's clock: seconds since 1970, to the microsecond. In UTC, as with summer time a local time can
-   * occur twice.
-   */
-  readonly now: () => Sql;
-}
+/** The names of a connection's tables and indexes, as written in statements. */
+export type MysqlNames = Readonly<ReturnType<typeof mysqlNames>>;
 
-/**
- * The names of a connection's tables and indexes, as written in statements.
- *
- * @param offset seconds to add to the server's clock: 0 outside tests
- */
-export function mysqlNames(names: TableNames, offset: () => Seconds): MysqlNames {
+/** @param offset seconds to add to the server's clock: 0 outside tests */
+export function mysqlNames(names: TableNames, offset: () => Seconds) {
   return {
     ...eachTable(names, identifier),
+    /** The index of the jobs table on queue, state and turn. */
     turns: identifier(`${names.jobs}_turns`),
+    /** The index of the jobs table on the payload's id. */
     ids: identifier(`${names.jobs}_ids`),
+    /** The index of the jobs table on queue, lane and order. */
     laned: identifier(`${names.jobs}_laned`),
     versions: identifier(VERSIONS_TABLE),
+    /**
+     * The time by the server's clock: seconds since 1970, to the microsecond. In UTC, as with summer time a local time can
+     * occur twice.
+     */
     now: () =>
       sql`CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 0.000001 + ${offset()} AS DECIMAL(16, 6))`,
   };

@@ -128,12 +128,7 @@ export const entering = ({ letIn }: Identifiers): string => `  IF p_lanes IS NOT
   END IF;`;
 
 /** The columns that a job with a lane has more, and those that are different, if it is not delayed. It is held at first. */
-export function lanedColumns(place: string): {
-  readonly due: string;
-  readonly available: string;
-  readonly place: string;
-  readonly order: string;
-} {
+export function lanedColumns(place: string) {
   return {
     due: `CASE WHEN delay > 0 THEN v_now + delay WHEN lane IS NOT NULL THEN ${HELD_AT} END`,
     available: `CASE WHEN delay > 0 OR lane IS NULL THEN ${availableAt('delay')} ELSE 2147483647 END`,

@@ -4,31 +4,16 @@ import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../base/clock';
 import { sql, type Sql } from '../statement';
 
-export interface Identifiers extends Readonly<Record<keyof TableNames, string>> {
-  readonly versions: string;
-  /** The sequence that provides places in line. */
-  readonly places: string;
-  /** A function's name contains the version of the tables that introduced it: older processes go on calling theirs. */
-  readonly push: string;
-  readonly pushTied: string;
-  readonly pushBatch: string;
-  readonly exchange: string;
-  readonly retake: string;
-  readonly letIn: string;
-  readonly enter: string;
-  readonly changeBatches: string;
-  /** The channel for hints to waiting workers: as text, not quoted. */
-  readonly channel: string;
-  /** The channel for those who wait for a record: as text, not quoted. */
-  readonly recordChannel: string;
-}
+export type Identifiers = Readonly<ReturnType<typeof identifiers>>;
 
-export function identifiers(names: TableNames): Identifiers {
+export function identifiers(names: TableNames) {
   const { jobs } = names;
   return {
     ...eachTable(names, quoted),
     versions: quoted(VERSIONS_TABLE),
+    /** The sequence that provides places in line. */
     places: quoted(`${jobs}_places`),
+    /** A function's name contains the version of the tables that introduced it: older processes go on calling theirs. */
     push: quoted(`${jobs}_push_v10`),
     pushTied: quoted(`${jobs}_push_tied_v10`),
     pushBatch: quoted(`${jobs}_push_batch_v10`),
@@ -37,7 +22,9 @@ export function identifiers(names: TableNames): Identifiers {
     letIn: quoted(`${jobs}_let_in_v10`),
     enter: quoted(`${jobs}_enter_v10`),
     changeBatches: quoted(`${jobs}_change_batches_v6`),
+    /** The channel for hints to waiting workers: as text, not quoted. */
     channel: `onqueue_${jobs}`,
+    /** The channel for those who wait for a record: as text, not quoted. */
     recordChannel: `onqueue_${jobs}_told`,
   };
 }
