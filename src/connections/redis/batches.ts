@@ -16,7 +16,7 @@ const EVENTS = ['then', 'catch', 'finally', 'next'] as const;
  */
 export const SHARED = '';
 
-const READ = { consequence: 'the batches were not read' };
+const NOT_READ = 'the batches were not read';
 
 interface Listed {
   readonly owner: string;
@@ -38,7 +38,7 @@ export class RedisBatchStore extends RedisPart implements BatchStore {
     const consequence = `what the batch ${id} sends was not read`;
     for (const owner of await this.#owners(queue)) {
       const { batches } = keys.queue(owner);
-      const [word, ...read] = await caller.script('batch-callbacks', [batches], [id], { consequence });
+      const [word, ...read] = await caller.script('batch-callbacks', [batches], [id], consequence);
       if (String(word) === 'read') return callbacksIn(read, keys);
     }
     return undefined;
@@ -72,15 +72,19 @@ export class RedisBatchStore extends RedisPart implements BatchStore {
   }
 
   async prune(options: { readonly olderThan: Seconds; readonly unfinished?: boolean | undefined }): Promise<number> {
+    const keys = ['batches', 'begunBatches', 'cancelledBatches'] as const;
+    const which = [options.olderThan, options.unfinished === true ? 'also' : 'not'];
+    const consequence = 'old batches were not forgotten';
     let pruned = 0;
     for (const owner of await this.#owners(undefined)) {
       for (let from = 0; from >= 0;) {
-        const [, count, next] = await this.store.recorded.ask(owner, {
-          script: 'batch-prune',
-          keys: ['batches', 'begunBatches', 'cancelledBatches'],
-          args: [options.olderThan, options.unfinished === true ? 'also' : 'not', from],
-          consequence: 'old batches were not forgotten',
-        });
+        const [, count, next] = await this.store.recorded.ask(
+          'batch-prune',
+          owner,
+          keys,
+          [...which, from],
+          consequence,
+        );
         pruned += Number(count);
         from = Number(next);
       }
@@ -95,13 +99,10 @@ export class RedisBatchStore extends RedisPart implements BatchStore {
     queue: string | undefined,
     args: readonly string[],
   ): Promise<boolean> {
+    const consequence = `the batch ${id} was not ${done}`;
     for (const owner of await this.#owners(queue)) {
-      const [word] = await this.store.recorded.ask(owner, {
-        script,
-        keys: ['batches', 'cancelledBatches'],
-        args: [id, ...args],
-        consequence: `the batch ${id} was not ${done}`,
-      });
+      const keys = ['batches', 'cancelledBatches'] as const;
+      const [word] = await this.store.recorded.ask(script, owner, keys, [id, ...args], consequence);
       if (String(word) === done) return true;
     }
     return false;
@@ -116,14 +117,14 @@ export class RedisBatchStore extends RedisPart implements BatchStore {
 
   async #newestOf(owner: string, start: number, limit: number): Promise<readonly Listed[]> {
     const { caller, keys } = this.store;
-    const newest = await caller.highest(keys.queue(owner).begunBatches, start, limit, READ);
+    const newest = await caller.highest(keys.queue(owner).begunBatches, start, limit, NOT_READ);
     return newest.map(([id, begun]) => ({ owner, id, begun }));
   }
 
   async #read(owner: string, id: string): Promise<BatchState | undefined> {
     const { caller, keys } = this.store;
     const fields = [keys.queue(owner).batches, id, `${id}:name`];
-    const [kept, name] = (await caller.command('hmget', fields, READ)) as readonly (Buffer | null)[];
+    const [kept, name] = (await caller.command('hmget', fields, NOT_READ)) as readonly (Buffer | null)[];
     const state = stateOf(id, String(kept ?? ''), String(name ?? ''));
     return state && (owner === SHARED ? state : { ...state, queue: owner });
   }

@@ -44,8 +44,6 @@ export interface RedisCallerSettings extends CallerSettings {
 }
 
 export interface Patience {
-  /** What a failure means to the caller, as a clause: `2 jobs were not queued`. */
-  readonly consequence: string;
   /** When the deadline starts, by the monotonic clock. Default: now. */
   readonly since?: Milliseconds;
   /**
@@ -78,7 +76,6 @@ const TOLD_AGAIN: Milliseconds = 60_000;
 const MOST_TOLD = 1000;
 
 interface Asked extends Purpose {
-  readonly patience: Patience;
   since: Patience['since'];
   insist: Patience['insist'];
   readonly operation: string;
@@ -111,7 +108,7 @@ export class RedisCaller extends StoreCaller<Asked> {
   declare readonly settings: RedisCallerSettings;
   readonly #link: RedisLink;
   /** Calls that got no answer by their deadline, each with the address that it waits for. */
-  readonly #unanswered = new Map<Patience, string>();
+  readonly #unanswered = new Map<Asked, string>();
   readonly #toldAt = new Recent<string, Milliseconds>(MOST_TOLD);
   /** The most bytes of a text of which it is known that it can also come back with an outcome. */
   longest = LEAST_LIMIT - GROWTH;
@@ -126,15 +123,19 @@ export class RedisCaller extends StoreCaller<Asked> {
     return this.#unanswered.size > 0;
   }
 
-  /** For idempotent commands only. @throws QueueUnavailableError, `redisRefused` */
-  command(command: string, args: Form[1], patience: Patience): Promise<unknown> {
-    return this.#carryOut(command, patience, [command, args]);
+  /**
+   * For idempotent commands only. @throws QueueUnavailableError, `redisRefused`
+   *
+   * @param consequence what a failure means to the caller, as a clause: `2 jobs were not queued`
+   */
+  command(command: string, args: Form[1], consequence: string, patience: Patience = {}): Promise<unknown> {
+    return this.#carryOut(askedFor(command, consequence, [command, args], patience));
   }
 
   /** The members of a sorted set with their scores, the highest first. */
-  async highest(key: string, start: number, limit: number, patience: Patience): Promise<readonly Scored[]> {
+  async highest(key: string, start: number, limit: number, consequence: string): Promise<readonly Scored[]> {
     if (limit === 0) return [];
-    return scoredIn(await this.command('zrevrange', [key, start, start + limit - 1, 'WITHSCORES'], patience));
+    return scoredIn(await this.command('zrevrange', [key, start, start + limit - 1, 'WITHSCORES'], consequence));
   }
 
   /** Those with scores from `most` down to `least`; `(` before a score leaves it out. */
@@ -143,15 +144,15 @@ export class RedisCaller extends StoreCaller<Asked> {
     most: number | string,
     least: number | string,
     limit: number,
-    patience: Patience,
+    consequence: string,
   ): Promise<readonly Scored[]> {
     const range = [key, most, least, 'BYSCORE', 'REV', 'LIMIT', 0, limit, 'WITHSCORES'];
-    return scoredIn(await this.command('zrange', range, patience));
+    return scoredIn(await this.command('zrange', range, consequence));
   }
 
   /** For an answer that we can do without: the call is not repeated, and neither the process nor `close` waits for it. */
   async glance(command: string, args: Form[1], consequence: string): Promise<unknown> {
-    const asked = askedFor(command, { consequence }, [command, args]);
+    const asked = askedFor(command, consequence, [command, args]);
     try {
       return await this.#attempt(asked, (this.settings.deadline * 1000) / ATTEMPTS_IN_SILENCE, false);
     } catch (error) {
@@ -166,9 +167,9 @@ export class RedisCaller extends StoreCaller<Asked> {
    * @param key of ours, to which the user has access
    * @throws `callTooLong`
    */
-  async admit(bytes: number, key: string, patience: Patience): Promise<void> {
+  async admit(bytes: number, key: string, consequence: string, patience?: Patience): Promise<void> {
     if (bytes <= this.longest) return;
-    await this.command('exists', [key.padEnd(bytes + GROWTH, '-')], patience);
+    await this.command('exists', [key.padEnd(bytes + GROWTH, '-')], consequence, patience);
     this.longest = Math.max(this.longest, bytes);
   }
 
@@ -177,7 +178,8 @@ export class RedisCaller extends StoreCaller<Asked> {
     name: ScriptName,
     given: readonly string[] | CallHead,
     args: Form[1],
-    patience: Patience,
+    consequence: string,
+    patience: Patience = {},
   ): Promise<readonly unknown[]> {
     const head = given instanceof CallHead ? given : undefined;
     const keys = head?.keys ?? (given as readonly string[]);
@@ -188,14 +190,15 @@ export class RedisCaller extends StoreCaller<Asked> {
       const answer = reply as readonly unknown[];
       const word = String(answer[0]);
       // `stale` is such a word: another call under our name wrote the record, and its answer must not be taken for ours.
-      if (!answers.includes(word)) throw this.#replyError(operation, patience.consequence, new Error(word));
+      if (!answers.includes(word)) throw this.#replyError(operation, consequence, new Error(word));
       return answer;
     };
     const refused = async (error: unknown): Promise<never> => {
       throw name === 'permitted' ? error : await explained(this, keys, error);
     };
     const inFull: InFull = () => ['eval', named.with(0, source)];
-    return this.#carryOut(operation, patience, ['evalsha', named, head], inFull).then(checked, refused);
+    const asked = askedFor(operation, consequence, ['evalsha', named, head], patience, inFull);
+    return this.#carryOut(asked, patience.first).then(checked, refused);
   }
 
   /** What is sent is written when the function that it returns is called. */
@@ -265,26 +268,22 @@ export class RedisCaller extends StoreCaller<Asked> {
     return this.#failure(operation, { consequence, error, late, uncertain }, node);
   }
 
-  protected override asksOn(
-    { uncertain }: CallFailure,
-    error: Error,
-    { patience, insist, call, node }: Asked,
-  ): boolean {
+  protected override asksOn({ uncertain }: CallFailure, error: Error, asked: Asked): boolean {
+    const { insist, call } = asked;
     const insists = insist === 'always' || (insist === 'once-sent' && uncertain);
     // A script that ran and failed left no record of an earlier run, so there was none, and asking again changes nothing.
     if (call === undefined || redisRefused.is(error) || callTooLong.is(error) || !insists) return false;
-    this.#complain(patience, error, node);
+    this.#complain(asked, error);
     return true;
   }
 
-  protected override ended({ patience, apart }: Asked, isAnswered: boolean): void {
-    if (this.#unanswered.size > 0) this.#forget(patience, isAnswered);
-    apart?.close();
+  protected override ended(asked: Asked, isAnswered: boolean): void {
+    if (this.#unanswered.size > 0) this.#forget(asked, isAnswered);
+    asked.apart?.close();
   }
 
-  #carryOut(operation: string, patience: Patience, form: Form, inFull?: InFull): Promise<unknown> {
-    const asked = askedFor(operation, patience, form, inFull);
-    if (patience.first !== undefined) return this.#carryOutAfter(patience.first, asked);
+  #carryOut(asked: Asked, first?: FirstAttempt): Promise<unknown> {
+    if (first !== undefined) return this.#carryOutAfter(first, asked);
     return this.insist(asked, (milliseconds) => this.#attempt(asked, milliseconds));
   }
 
@@ -313,10 +312,10 @@ export class RedisCaller extends StoreCaller<Asked> {
     return call.reply;
   }
 
-  #forget(patience: Patience, isAnswered: boolean): void {
+  #forget(asked: Asked, isAnswered: boolean): void {
     const { logger, name: connection, address } = this.settings;
-    const silent = this.#unanswered.get(patience);
-    this.#unanswered.delete(patience);
+    const silent = this.#unanswered.get(asked);
+    this.#unanswered.delete(asked);
     if (isAnswered && silent !== undefined && !this.#isSilent(silent)) {
       const others = silent === address ? '' : ', or another node in its place';
       logger.info({ connection, address: silent }, `${silent} answers again${others}.`);
@@ -350,11 +349,11 @@ export class RedisCaller extends StoreCaller<Asked> {
   }
 
   // Others may be answered meanwhile, by other masters of a cluster.
-  #complain(patience: Patience, failure: Error, node: string | undefined): void {
+  #complain(asked: Asked, failure: Error): void {
     const { name, address: whole, logger } = this.settings;
-    const address = this.#unanswered.get(patience) ?? node ?? whole;
+    const address = this.#unanswered.get(asked) ?? asked.node ?? whole;
     const isFirst = !this.#isSilent(address);
-    this.#unanswered.set(patience, address);
+    this.#unanswered.set(asked, address);
     if (!isFirst) return;
     // Somebody has to mend what is refused.
     const isRefused = failure instanceof QueueUnavailableError && failure.facts.refused === true;
@@ -369,9 +368,14 @@ export class RedisCaller extends StoreCaller<Asked> {
   }
 }
 
-function askedFor(operation: string, patience: Patience, form: Form, inFull?: InFull): Asked {
-  const { consequence, since, insist } = patience;
-  return { patience, insist, operation, consequence, since, repeatable: true, form, inFull };
+function askedFor(
+  operation: string,
+  consequence: string,
+  form: Form,
+  { since, insist }: Patience = {},
+  inFull?: InFull,
+): Asked {
+  return { insist, operation, consequence, since, repeatable: true, form, inFull };
 }
 
 /** Whether a long call was sent, and the connection ended before its answer or with a refusal of its form. */
@@ -407,7 +411,7 @@ async function errorOfForeignKey(
 ): Promise<Error | undefined> {
   const { name: connection, address } = caller.settings;
   for (const key of keys) {
-    const type = String(await caller.command('type', [key], { consequence }));
+    const type = String(await caller.command('type', [key], consequence));
     const expected = typeOf(key);
     if (type === 'none' || type === expected) continue;
     return foreignKey({ connection, address, key, type, expected, consequence }, { cause });
@@ -434,8 +438,6 @@ export async function missingPermissions(
   key: string,
   commands: readonly string[] = [...SCRIPTED, ...DIRECT],
 ): Promise<readonly string[]> {
-  const [, missing] = (await caller.script('permitted', [key], commands, {
-    consequence: 'its permissions were not read',
-  })) as [word: Buffer, missing: readonly Buffer[]];
-  return missing.map(String);
+  const [, missing] = await caller.script('permitted', [key], commands, 'its permissions were not read');
+  return (missing as readonly Buffer[]).map(String);
 }

@@ -200,9 +200,9 @@ export class RedisConnection extends StoreConnection implements Connection {
   async #renewPage(queue: string, page: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
     const { reserved, cancelled } = this.#store.keys.queue(queue);
     const texts = page.map(({ payload }) => payload);
-    const [, lost, ending] = (await this.#store.caller.script('renew', [reserved, cancelled], [lease, ...texts], {
-      consequence: `the leases of ${page.length} jobs were not renewed`,
-    })) as [word: Buffer, lost: readonly number[], ending: readonly number[]];
+    const consequence = `the leases of ${page.length} jobs were not renewed`;
+    const answer = await this.#store.caller.script('renew', [reserved, cancelled], [lease, ...texts], consequence);
+    const [, lost, ending] = answer as [word: Buffer, lost: readonly number[], ending: readonly number[]];
     const results = page.map((): RenewResult => 'renewed');
     for (const place of ending) results[place - 1] = 'cancelled';
     for (const place of lost) results[place - 1] = 'lost';
@@ -211,27 +211,19 @@ export class RedisConnection extends StoreConnection implements Connection {
 
   async #counts(queue: string): Promise<Counts> {
     const { caller, keys } = this.#store;
-    const [, ready, delayed, reserved] = (await caller.script(
-      'counts',
-      keys.of(queue, [...WAITING_STATES, 'held']),
-      [],
-      {
-        consequence: `queue '${queue}' was not counted`,
-      },
-    )) as [word: Buffer, ready: number, delayed: number, reserved: number];
+    const states = keys.of(queue, [...WAITING_STATES, 'held']);
+    const answer = await caller.script('counts', states, [], `queue '${queue}' was not counted`);
+    const [ready, delayed, reserved] = answer.slice(1) as [ready: number, delayed: number, reserved: number];
     return { ready, delayed, reserved };
   }
 
   async #clear(queue: string): Promise<number> {
+    const consequence = `queue '${queue}' was not cleared`;
+    const keys = [...WAITING_STATES, 'notify', ...TIES] as const;
     let cleared = 0;
     let most: unknown = -1;
     for (;;) {
-      const [, count, left] = await this.#store.recorded.ask(queue, {
-        script: 'clear',
-        keys: [...WAITING_STATES, 'notify', ...TIES],
-        args: [Number(most)],
-        consequence: `queue '${queue}' was not cleared`,
-      });
+      const [, count, left] = await this.#store.recorded.ask('clear', queue, keys, [Number(most)], consequence);
       cleared += Number(count);
       if (left === undefined) return cleared;
       most = left;
@@ -260,13 +252,11 @@ export class RedisConnection extends StoreConnection implements Connection {
   ): Promise<boolean> {
     const { caller, keys } = this.#store;
     const { [state]: key, ready } = keys.queue(queue);
-    const consequence = 'the jobs were not read';
     let from = start;
     for (let calls = 0; from >= 0 && jobs.length < limit && calls < MOST_LOOKS; calls += 1) {
       const args = [state, from, limit - jobs.length, ready];
-      const [, next, payloads, scores] = (await caller.script('peek', [key], args, {
-        consequence,
-      })) as [word: Buffer, next: number, payloads: readonly Buffer[], scores: readonly Buffer[]];
+      const answer = await caller.script('peek', [key], args, 'the jobs were not read');
+      const [next, payloads, scores] = answer.slice(1) as [number, readonly Buffer[], readonly Buffer[]];
       for (const [index, payload] of payloads.entries()) {
         const place = `${state === 'held' ? HELD : ''}${from + index + 1}`;
         jobs.push({ payload, ...momentOf(scores[index]), place });
@@ -279,16 +269,16 @@ export class RedisConnection extends StoreConnection implements Connection {
   async #forget(queue: string): Promise<boolean> {
     const { caller, cluster, keys, names } = this.#store;
     const { ready, delayed, reserved, failed, notify, control, lanes, held } = keys.queue(queue);
-    const patience = { consequence: `queue '${queue}' was not forgotten` };
+    const ask = (command: string, ...args: readonly string[]): Promise<unknown> =>
+      caller.command(command, args, `queue '${queue}' was not forgotten`);
     const isEmpty = async () =>
-      (await caller.command('exists', [ready, delayed, reserved, failed], patience)) === 0 &&
-      (await caller.command('zlexcount', [held, `[${ready}\0`, `(${ready}\u0001`], patience)) === 0;
+      (await ask('exists', ready, delayed, reserved, failed)) === 0 &&
+      (await ask('zlexcount', held, `[${ready}\0`, `(${ready}\u0001`)) === 0;
     if (!(await names.remove(queue, isEmpty))) return false;
-    await caller.command('hdel', [control, `paused:${ready}`, `until:${ready}`], patience);
-    const hadLanes = await caller.command('hdel', [lanes, `#${ready}`], patience);
-    if (hadLanes === 1) await this.#forgetLanes(queue);
-    await caller.command('unlink', [notify], patience);
-    const isLimited = async () => (await caller.command('hget', [control, `running:${ready}`], patience)) !== null;
+    await ask('hdel', control, `paused:${ready}`, `until:${ready}`);
+    if ((await ask('hdel', lanes, `#${ready}`)) === 1) await this.#forgetLanes(queue);
+    await ask('unlink', notify);
+    const isLimited = async () => (await ask('hget', control, `running:${ready}`)) !== null;
     await cluster?.ordered.remove(queue, async () => !(await isLimited()));
     return true;
   }
@@ -297,11 +287,11 @@ export class RedisConnection extends StoreConnection implements Connection {
   async #forgetLanes(queue: string): Promise<void> {
     const { caller, keys } = this.#store;
     const { ready, lanes } = keys.queue(queue);
-    const patience = { consequence: `the lanes of queue '${queue}' were not forgotten` };
+    const consequence = `the lanes of queue '${queue}' were not forgotten`;
     for (let after: string | undefined = '0'; after !== undefined;) {
       const page: LanePage = await this.lanes.list(queue, after);
       const fields = page.lanes.map(({ lane }) => `${ready}\0${lane}`);
-      if (fields.length > 0) await caller.command('hdel', [lanes, ...fields], patience);
+      if (fields.length > 0) await caller.command('hdel', [lanes, ...fields], consequence);
       after = page.next;
     }
   }
@@ -312,7 +302,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   }
 
   async #time(): Promise<Milliseconds> {
-    const time = await this.#store.caller.command('time', [], { consequence: 'the time of Redis was not read' });
+    const time = await this.#store.caller.command('time', [], 'the time of Redis was not read');
     const [seconds, microseconds] = (time as readonly Buffer[]).map(Number) as [number, number];
     return (seconds + (this.#context.offset?.() ?? 0)) * 1000 + microseconds / 1000;
   }
@@ -368,9 +358,7 @@ export class RedisLockStore extends RedisPart implements LockStore {
     ...keys: readonly string[]
   ): Promise<string> {
     const consequence = `the state of lock '${lock}' is not known`;
-    const [word] = await this.store.caller.script(verb, [this.store.keys.lock(lock), ...keys], args, {
-      consequence,
-    });
+    const [word] = await this.store.caller.script(verb, [this.store.keys.lock(lock), ...keys], args, consequence);
     return String(word);
   }
 }

@@ -179,14 +179,11 @@ export class RedisControl extends RedisPart implements Control {
 
   /** Page by page from the last one: jobs that become ready or are pushed meanwhile hide nothing. */
   async #move(id: string, queue: string, when: string | number): Promise<RescheduleResult | 'debounced'> {
+    const keys = ['ready', 'delayed', 'notify', 'lanes', 'held'] as const;
+    const consequence = `job ${id} was not rescheduled`;
     let from = 0;
     for (let call = 0; call < MOST_DELAYED_SEARCHES; call += 1) {
-      const [word, seen] = await this.store.recorded.ask(queue, {
-        script: 'reschedule',
-        keys: ['ready', 'delayed', 'notify', 'lanes', 'held'],
-        args: [id, when, from],
-        consequence: `job ${id} was not rescheduled`,
-      });
+      const [word, seen] = await this.store.recorded.ask('reschedule', queue, keys, [id, when, from], consequence);
       const result = String(word);
       if (result !== 'unseen') return result as RescheduleResult | 'debounced';
       from = Number(seen);
@@ -197,32 +194,22 @@ export class RedisControl extends RedisPart implements Control {
   async pause(queue: string, seconds?: Seconds): Promise<boolean> {
     // Otherwise nobody would find its hash again.
     await this.store.cluster?.ordered.add(queue);
-    const [word] = await this.store.recorded.ask(queue, {
-      script: 'pause',
-      keys: ['control', 'ready'],
-      args: [queue, seconds ?? 'ever'],
-      consequence: `queue '${queue}' was not paused`,
-    });
+    const args = [queue, seconds ?? 'ever'];
+    const consequence = `queue '${queue}' was not paused`;
+    const [word] = await this.store.recorded.ask('pause', queue, ['control', 'ready'], args, consequence);
     return String(word) === 'paused';
   }
 
   async resume(queue: string): Promise<boolean> {
-    const [word] = await this.store.recorded.ask(queue, {
-      script: 'resume',
-      keys: ['control', 'ready', 'delayed', 'notify'],
-      consequence: `queue '${queue}' was not resumed`,
-    });
+    const keys = ['control', 'ready', 'delayed', 'notify'] as const;
+    const [word] = await this.store.recorded.ask('resume', queue, keys, [], `queue '${queue}' was not resumed`);
     return String(word) === 'resumed';
   }
 
   async limit(queue: string, running = 0): Promise<void> {
     await this.store.cluster?.ordered.add(queue);
-    await this.store.recorded.ask(queue, {
-      script: 'limit',
-      keys: ['control', 'ready', 'notify'],
-      args: [running],
-      consequence: `the limit of queue '${queue}' was not changed`,
-    });
+    const consequence = `the limit of queue '${queue}' was not changed`;
+    await this.store.recorded.ask('limit', queue, ['control', 'ready', 'notify'], [running], consequence);
   }
 
   async limits(): Promise<readonly RunningLimit[]> {
@@ -257,7 +244,7 @@ export class RedisControl extends RedisPart implements Control {
     for (const page of pagesOf(queues, () => 0)) {
       const readies = page.map((queue) => keys.queue(queue).ready);
       const consequence = 'pauses that are over were not removed';
-      caller.script('tidy-pauses', [control], readies, { consequence }).catch(() => undefined);
+      caller.script('tidy-pauses', [control], readies, consequence).catch(() => undefined);
     }
   }
 
@@ -286,18 +273,15 @@ export class RedisControl extends RedisPart implements Control {
   }
 
   async #look({ id, queue, left }: Wanted, way: Way, reason: string, from = 0): Promise<Look> {
-    const [word, told] = await this.store.recorded.ask(queue, {
-      script: 'cancel',
-      keys: [...WAITING_STATES, ...TIES, 'notify'],
-      args: [id, way, reason, from],
-      consequence: `job ${id} was not cancelled`,
-    });
+    const keys = [...WAITING_STATES, ...TIES, 'notify'] as const;
+    const args = [id, way, reason, from];
+    const [word, told] = await this.store.recorded.ask('cancel', queue, keys, args, `job ${id} was not cancelled`);
     if (Buffer.isBuffer(told)) left?.(queue, told);
     return { result: String(word) as Look['result'], seen: Number(told ?? 0) };
   }
 
   #command(command: string, args: readonly string[], consequence: string): Promise<unknown> {
-    return this.store.caller.command(command, args, { consequence });
+    return this.store.caller.command(command, args, consequence);
   }
 }
 
@@ -312,21 +296,14 @@ export class RedisLanes extends RedisPart implements LaneStore {
   }
 
   async #read(queue: string, after: string, only: string): Promise<LanePage> {
-    const [, cursor, facts] = (await this.store.caller.script(
-      'lanes',
-      this.store.keys.of(queue, ['lanes', 'held', 'ready']),
-      [after, only],
-      { consequence: `the lanes of queue '${queue}' were not read` },
-    )) as [word: Buffer, cursor: Buffer, facts: readonly (Buffer | number)[]];
+    const keys = this.store.keys.of(queue, ['lanes', 'held', 'ready']);
+    const consequence = `the lanes of queue '${queue}' were not read`;
+    const answer = await this.store.caller.script('lanes', keys, [after, only], consequence);
+    const [, cursor, facts] = answer as [word: Buffer, cursor: Buffer, facts: readonly (Buffer | number)[]];
     // A hash that changes may show one twice.
     const lanes = new Map<string, LaneState>();
     for (let at = 0; at < facts.length; at += 5) {
-      const [inside, held, running, paused] = facts.slice(at + 1, at + 5).map(Number) as [
-        number,
-        number,
-        number,
-        number,
-      ];
+      const [inside = 0, held = 0, running = 0, paused] = facts.slice(at + 1, at + 5).map(Number);
       const lane = String(facts[at]);
       lanes.set(lane, { lane, inside, held, running, paused: paused === 1 });
     }
@@ -336,13 +313,10 @@ export class RedisLanes extends RedisPart implements LaneStore {
 
   async change(queue: string, lane: string, change: LaneChange): Promise<void> {
     const given = 'limit' in change ? ['limit', change.limit ?? ''] : [change.paused ? 'pause' : 'resume', ''];
+    const keys = ['lanes', 'held', 'ready', 'notify'] as const;
+    const consequence = `lane '${lane}' of queue '${queue}' was not changed`;
     for (let args = given; ; args = ['let in', '']) {
-      const [, count] = await this.store.recorded.ask(queue, {
-        script: 'lane',
-        keys: ['lanes', 'held', 'ready', 'notify'],
-        args: [lane, ...args],
-        consequence: `lane '${lane}' of queue '${queue}' was not changed`,
-      });
+      const [, count] = await this.store.recorded.ask('lane', queue, keys, [lane, ...args], consequence);
       if (Number(count) < MOST_JOBS) return;
     }
   }
@@ -399,9 +373,8 @@ async function search(store: RedisStore, queue: string, id: string): Promise<Pla
 }
 
 async function look({ caller, keys }: RedisStore, queue: string, id: string, from = 0): Promise<Sight> {
-  const [word, ...rest] = (await caller.script('find', keys.of(queue, [...WAITING_STATES, 'held']), [id, from], {
-    consequence: `job ${id} was not looked for`,
-  })) as [word: Buffer, ...rest: unknown[]];
+  const states = keys.of(queue, [...WAITING_STATES, 'held']);
+  const [word, ...rest] = await caller.script('find', states, [id, from], `job ${id} was not looked for`);
   if (String(word) === 'unseen') return { seen: Number(rest[0]), others: rest[1] === 1 };
   if (String(word) !== 'found') return undefined;
   const [state, payload, score] = rest as [state: Buffer, payload: Buffer, score?: Buffer];

@@ -18,8 +18,8 @@ export async function diagnoseRedis(
   isCluster: boolean,
 ): Promise<readonly Diagnosis[]> {
   const consequence = 'its settings were not read';
-  const info = fieldsOf(String(await caller.command('info', [], { consequence })));
-  const ask = (): Promise<unknown> => caller.command('ping', [], { consequence });
+  const info = fieldsOf(String(await caller.command('info', [], consequence)));
+  const ask = (): Promise<unknown> => caller.command('ping', [], consequence);
   const latency = await latencyOf(caller.settings.clock, 'at least one', ask);
   const found = isCluster ? [await slots(caller)] : [];
   // A cluster that is down runs no scripts.
@@ -71,9 +71,8 @@ function persistence(info: Info, save: string | undefined): Diagnosis {
 /** The value of `save`. Undefined if CONFIG is not allowed, as on many hosted servers. */
 async function snapshots(caller: RedisCaller): Promise<string | undefined> {
   try {
-    const [, save] = (await caller.command('config', ['get', 'save'], {
-      consequence: 'its settings were not read',
-    })) as readonly Buffer[];
+    const answer = await caller.command('config', ['get', 'save'], 'its settings were not read');
+    const [, save] = answer as readonly Buffer[];
     return save?.toString();
   } catch {
     return undefined;
@@ -105,12 +104,12 @@ type SlotRange = readonly [first: number, last: number, ...nodes: unknown[]];
 async function slots(caller: RedisCaller): Promise<Diagnosis> {
   const subject = 'cluster';
   const consequence = 'its slots were not read';
-  const info = fieldsOf(String(await caller.command('cluster', ['info'], { consequence })));
+  const info = fieldsOf(String(await caller.command('cluster', ['info'], consequence)));
   if (info.get('cluster_state') !== 'ok') {
     const message = `it is down: ${info.get('cluster_slots_ok')} of 16384 slots are served. Look at CLUSTER NODES.`;
     return { level: 'error', subject, message };
   }
-  const ranges = (await caller.command('cluster', ['slots'], { consequence })) as readonly SlotRange[];
+  const ranges = (await caller.command('cluster', ['slots'], consequence)) as readonly SlotRange[];
   const masters = new Map(ranges.map(([, , master, ...replicas]) => [String(master), replicas.length]));
   const bare = [...masters.values()].filter((replicas) => replicas === 0).length;
   if (bare === 0) return { level: 'ok', subject, message: `${masters.size} masters, each with a replica` };
@@ -125,7 +124,7 @@ const MOST_JOBS = 100_000;
 const MOST_BYTES = 128 * 1024 * 1024;
 
 const SCANNED = 1000;
-const CONSEQUENCE = 'nothing was recounted';
+const NOT_RECOUNTED = 'nothing was recounted';
 
 /**
  * Compares the unique keys, batches and lanes of a Redis with the texts of all jobs.
@@ -156,13 +155,10 @@ async function ask(
   how: readonly (string | number)[],
 ): Promise<readonly Finding[] | undefined> {
   const texts = queues.flatMap((queue) => store.keys.of(queue, WAITING_STATES));
-  const [word, findings] = await store.recorded.ask(owner, {
-    script: 'recount',
-    keys: ['unique', 'batches', 'cancelledBatches', 'lanes', 'held'],
-    others: [store.cluster === undefined ? store.keys.names : store.keys.queue(owner).unique, ...texts],
-    args: [...how, MOST_JOBS, MOST_BYTES],
-    consequence: CONSEQUENCE,
-  });
+  const names = ['unique', 'batches', 'cancelledBatches', 'lanes', 'held'] as const;
+  const args = [...how, MOST_JOBS, MOST_BYTES];
+  const others = [store.cluster === undefined ? store.keys.names : store.keys.queue(owner).unique, ...texts];
+  const [word, findings] = await store.recorded.ask('recount', owner, names, args, NOT_RECOUNTED, others);
   if (String(word) === 'unseen') {
     const { name: connection, address } = store.caller.settings;
     throw tooMuchToRecount({ connection, address, jobs: MOST_JOBS, bytes: MOST_BYTES });
@@ -181,10 +177,8 @@ async function unnamedQueues({ caller, keys }: RedisStore): Promise<readonly str
     let cursor = '0';
     do {
       const page = ['MATCH', `${escaped(keys.prefix)}*`, 'COUNT', SCANNED, 'TYPE', type];
-      const [next, names] = (await caller.command('scan', [cursor, ...page], { consequence: CONSEQUENCE })) as [
-        Buffer,
-        readonly Buffer[],
-      ];
+      const answer = await caller.command('scan', [cursor, ...page], NOT_RECOUNTED);
+      const [next, names] = answer as [Buffer, readonly Buffer[]];
       for (const key of names) {
         const [, queue] = name.exec(key.toString().slice(keys.prefix.length)) ?? [];
         if (queue !== undefined) found.add(queue);

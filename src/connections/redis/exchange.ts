@@ -227,8 +227,8 @@ export class ExchangeLane extends Lane<Exchange> {
     let answer: Answer;
     try {
       const given = [sequence, this.id, wanted?.lease ?? 0, limit, sources, ...args];
-      const patience = { consequence, since, insist, first: exchanges[0]!.first };
-      answer = (await caller.script('exchange', head, given, patience)) as unknown as Answer;
+      const patience = { since, insist, first: exchanges[0]!.first };
+      answer = (await caller.script('exchange', head, given, consequence, patience)) as unknown as Answer;
     } catch (error) {
       return this.#leftOut(error, exchanges, settlements);
     }

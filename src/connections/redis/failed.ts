@@ -60,7 +60,7 @@ interface Pruning {
   readonly keep: number;
 }
 
-const READ = { consequence: 'the failed jobs were not read' };
+const NOT_READ = 'the failed jobs were not read';
 
 /** How many entries are skipped one by one, and the most that one call looks at. */
 const PAGE = 100;
@@ -74,9 +74,8 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
     await this.store.names.tell(entry.queue);
     const { caller, keys } = this.store;
     const values = [entry.id, metaLine(entry), entry.payload, uuidv7()];
-    const [, id] = await caller.script('keep', keys.of(entry.queue, ['failed', 'failedJobs']), values, {
-      consequence: `the failure of ${entry.name} was not kept`,
-    });
+    const own = keys.of(entry.queue, ['failed', 'failedJobs']);
+    const [, id] = await caller.script('keep', own, values, `the failure of ${entry.name} was not kept`);
     return String(id);
   }
 
@@ -113,22 +112,17 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
   }
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
-    const [word, holder] = await this.store.recorded.ask(entry.queue, {
-      script: 'retry',
-      keys: ['failed', 'failedJobs', 'ready', 'notify', ...TIES],
-      args: [entry.id, entry.payload, payload],
-      consequence: `the failed job ${entry.id} was not sent back`,
-    });
+    const keys = ['failed', 'failedJobs', 'ready', 'notify', ...TIES] as const;
+    const consequence = `the failed job ${entry.id} was not sent back`;
+    const args = [entry.id, entry.payload, payload];
+    const [word, holder] = await this.store.recorded.ask('retry', entry.queue, keys, args, consequence);
     return String(word) === 'held' ? { held: String(holder) } : String(word) === 'retried';
   }
 
   async forget({ id, queue, payload }: Forgotten): Promise<boolean> {
-    const [word] = await this.store.recorded.ask(queue, {
-      script: 'forget',
-      keys: ['failed', 'failedJobs'],
-      args: [id, ...(payload === undefined ? [] : [payload])],
-      consequence: `the failed job ${id} was not forgotten`,
-    });
+    const args = payload === undefined ? [id] : [id, payload];
+    const consequence = `the failed job ${id} was not forgotten`;
+    const [word] = await this.store.recorded.ask('forget', queue, ['failed', 'failedJobs'], args, consequence);
     return String(word) === 'forgotten';
   }
 
@@ -174,9 +168,9 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
   async #olderThan(last: Listed, queue: string, limit: number): Promise<readonly Listed[]> {
     const { caller, keys } = this.store;
     const { failed } = keys.queue(queue);
-    const ranges = [caller.highestBetween(failed, `(${last.score}`, '-inf', limit, READ)];
+    const ranges = [caller.highestBetween(failed, `(${last.score}`, '-inf', limit, NOT_READ)];
     // Others that failed in the very same microsecond.
-    if (queue >= last.queue) ranges.push(caller.highestBetween(failed, last.score, last.score, MOST_AT_ONCE, READ));
+    if (queue >= last.queue) ranges.push(caller.highestBetween(failed, last.score, last.score, MOST_AT_ONCE, NOT_READ));
     const found = (await Promise.all(ranges)).flat().map(([id, score]): Listed => ({ queue, id, score }));
     return found.filter((one) => newestFirst(last, one) < 0);
   }
@@ -197,7 +191,7 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
     if (offset <= PAGE) return skipped;
     const { caller, keys } = this.store;
     const failed = queues.map((queue) => keys.queue(queue).failed);
-    const ends = await Promise.all(failed.flatMap((key) => [0, -1].map((at) => caller.highest(key, at, 1, READ))));
+    const ends = await Promise.all(failed.flatMap((key) => [0, -1].map((at) => caller.highest(key, at, 1, NOT_READ))));
     const moments = ends.flat().map(([, score]) => score);
     if (moments.length === 0) return skipped;
     let [oldest, newest] = [Math.min(...moments), Math.max(...moments)];
@@ -215,7 +209,7 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
 
   async #newestOf(queue: string, limit: number, offset: number): Promise<readonly Listed[]> {
     const { caller, keys } = this.store;
-    const newest = await caller.highest(keys.queue(queue).failed, offset, limit, READ);
+    const newest = await caller.highest(keys.queue(queue).failed, offset, limit, NOT_READ);
     return newest.map(([id, score]) => ({ queue, id, score }));
   }
 
@@ -240,7 +234,7 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
       const own = listed.filter((one) => one.queue === queue);
       for (let from = 0; from < own.length;) {
         const ids = own.slice(from, from + PAGE).map(({ id }) => id);
-        const answer = await caller.script('sift', [keys.queue(queue).failedJobs], [...texts, ...ids], READ);
+        const answer = await caller.script('sift', [keys.queue(queue).failedJobs], [...texts, ...ids], NOT_READ);
         const [, looked, ...found] = answer as readonly [Buffer, number, ...(number | Buffer)[]];
         for (let at = 0; at < found.length; at += 2)
           kept.set(own[from + (found[at] as number) - 1]!, found[at + 1] as Buffer);
@@ -258,21 +252,18 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
 
   /** Removes page by page, so that no call blocks the server. */
   async #remove(queue: string, { olderThan, keep }: Pruning): Promise<number> {
+    const consequence = `failed jobs of queue '${queue}' were not removed`;
+    const keys = ['failed', 'failedJobs'] as const;
     let removed = 0;
     for (;;) {
-      const [, count, rest] = (await this.store.recorded.ask(queue, {
-        script: 'prune',
-        keys: ['failed', 'failedJobs'],
-        args: [olderThan, keep],
-        consequence: `failed jobs of queue '${queue}' were not removed`,
-      })) as [word: Buffer, count: number, rest: Buffer];
-      removed += count;
-      if (rest.toString() === 'done') return removed;
+      const [, count, rest] = await this.store.recorded.ask('prune', queue, keys, [olderThan, keep], consequence);
+      removed += Number(count);
+      if (String(rest) === 'done') return removed;
     }
   }
 
   #ask(command: string, args: readonly (string | number)[]): Promise<unknown> {
-    return this.store.caller.command(command, args, READ);
+    return this.store.caller.command(command, args, NOT_READ);
   }
 }
 

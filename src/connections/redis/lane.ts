@@ -10,7 +10,8 @@ import { inRootContext } from '../application';
 import { QueueUnavailableError } from '../errors';
 import { SHORTEST_ATTEMPT } from '../kit/caller';
 import type { RedisCaller } from './caller';
-import { clientId, type Keys, type QueueKey, type QueueKeys } from './keys';
+import { clientId, type Keys, type QueueKey } from './keys';
+import type { Form } from './link';
 import type { ScriptName } from './scripts';
 
 /** Redis keeps the record of an answer for an hour; the difference allows for clocks that disagree. */
@@ -201,18 +202,12 @@ export function whenOf(delay: Seconds, dueAt: Milliseconds | undefined): string 
 /** A queue that returns after this many others starts a new record. */
 const MOST_QUEUES = 1000;
 
-interface RecordedCall {
+interface RecordedCall extends Waiting {
   readonly script: ScriptName;
-  /** The keys of the queue, after that of the record. */
-  readonly keys: readonly QueueKey[];
-  /** The keys after those. */
-  readonly others?: readonly string[];
-  readonly args?: readonly (string | number | Buffer)[];
-  /** What a failure means to the caller, as a clause: `queue 'mail' was not cleared`. */
+  /** Those after that of the record. */
+  readonly keys: readonly string[];
+  readonly args: Form[1];
   readonly consequence: string;
-}
-
-interface AskedCall extends RecordedCall, Waiting {
   readonly resolve: (reply: readonly unknown[]) => void;
 }
 
@@ -231,21 +226,36 @@ export class RecordedCalls {
     this.#keys = keys;
   }
 
-  /** Returns the script's answer. @throws what `RedisCaller.script` throws */
-  ask(queue: string, call: RecordedCall): Promise<readonly unknown[]> {
-    return this.#lanes.ensure(queue, () => new RecordedLane(this.#caller, this.#keys.queue(queue))).ask(call);
+  /**
+   * Returns the script's answer. @throws what `RedisCaller.script` throws
+   *
+   * @param names of the keys of the queue, after that of the record. @param others the keys after those
+   */
+  ask(
+    script: ScriptName,
+    queue: string,
+    names: readonly QueueKey[],
+    args: Form[1],
+    consequence: string,
+    others: readonly string[] = [],
+  ): Promise<readonly unknown[]> {
+    const keys = [...this.#keys.of(queue, names), ...others];
+    const { client } = this.#keys.queue(queue);
+    return this.#lanes
+      .ensure(queue, () => new RecordedLane(this.#caller, client))
+      .ask({ script, keys, args, consequence });
   }
 }
 
-class RecordedLane extends Lane<AskedCall> {
-  readonly #keys: QueueKeys;
+class RecordedLane extends Lane<RecordedCall> {
+  readonly #record: string;
 
-  constructor(caller: RedisCaller, keys: QueueKeys) {
+  constructor(caller: RedisCaller, recordOf: (id: string) => string) {
     super(caller);
-    this.#keys = keys;
+    this.#record = recordOf(this.id);
   }
 
-  ask(call: RecordedCall): Promise<readonly unknown[]> {
+  ask(call: Omit<RecordedCall, keyof Waiting | 'resolve'>): Promise<readonly unknown[]> {
     const since = this.caller.settings.clock.monotonic();
     return new Promise((resolve, reject) => {
       this.waiting.push({ ...call, since, jobs: 1, bytes: 0, isSingle: true, resolve, reject });
@@ -253,9 +263,8 @@ class RecordedLane extends Lane<AskedCall> {
     });
   }
 
-  protected async carry([call]: readonly AskedCall[], { sequence, since }: Sent): Promise<void> {
-    const { script, keys, others = [], args = [], consequence, resolve } = call!;
-    const all = [this.#keys.client(this.id), ...keys.map((key) => this.#keys[key]), ...others];
-    resolve(await this.caller.script(script, all, [sequence, ...args], { consequence, since }));
+  protected async carry([call]: readonly RecordedCall[], { sequence, since }: Sent): Promise<void> {
+    const { script, keys, args, consequence, resolve } = call!;
+    resolve(await this.caller.script(script, [this.#record, ...keys], [sequence, ...args], consequence, { since }));
   }
 }

@@ -129,13 +129,13 @@ export class PushLane extends Lane<Push> {
     const rule = before === undefined ? 'any' : 'next';
     // Asked in its turn: what is pushed after it must not get ahead of it.
     for (const { entries, bytes } of pushes)
-      if (bytes > this.caller.longest) await admit(this.caller, entries, this.#keys[1]!, { consequence, since });
-    let answer = await this.caller.script('push', keys, [sequence, rule, ...args], { consequence, since });
+      if (bytes > this.caller.longest) await admit(this.caller, entries, this.#keys[1]!, consequence, { since });
+    let answer = await this.caller.script('push', keys, [sequence, rule, ...args], consequence, { since });
     if (String(answer[0]) === 'gap') {
       this.answeredAt = this.caller.settings.clock.monotonic();
       await before;
-      const patience = { consequence, since: Math.max(since, this.answeredAt) };
-      answer = await this.caller.script('push', keys, [sequence, 'any', ...args], patience);
+      const patience = { since: Math.max(since, this.answeredAt) };
+      answer = await this.caller.script('push', keys, [sequence, 'any', ...args], consequence, patience);
     }
     const { name } = this.caller.settings;
     if (String(answer[0]) === 'ended') throw batchEnded(name, joining!.id, String(answer[1]) as BatchEnd);
@@ -176,7 +176,7 @@ export async function pushOnce(
   names.note(queue);
   const { once, ready } = keys.queue(queue);
   const consequence = notQueued(entries.length);
-  await admit(caller, entries, ready, { consequence });
+  await admit(caller, entries, ready, consequence);
   const id = begins?.id ?? entries[0]?.ties?.batch?.id;
   const joining = id === undefined ? undefined : joiningOf(id, keys, queue, entries, begins);
   const { args } = entriesOf([{ entries, isKeyed: true }]);
@@ -184,7 +184,7 @@ export async function pushOnce(
     'push-once',
     [once(key), ...keys.of(queue, ['ready', 'delayed', 'notify', 'unique', 'lanes', 'held']), ...(joining?.keys ?? [])],
     [clientId(), until / 1000, ...args, ...(joining?.args ?? [])],
-    { consequence },
+    consequence,
   )) as readonly [Buffer, ...pairs: Pairs[]];
   switch (String(word)) {
     case 'before':
@@ -202,8 +202,14 @@ function notQueued(jobs: number): string {
 }
 
 /** @throws `callTooLong` if the longest entry could not come back with an outcome */
-function admit(caller: RedisCaller, entries: readonly Entry[], key: string, patience: Patience): Promise<void> {
-  return caller.admit(Math.max(...entries.map(({ payload }) => pageBytes(payload))), key, patience);
+function admit(
+  caller: RedisCaller,
+  entries: readonly Entry[],
+  key: string,
+  consequence: string,
+  patience?: Patience,
+): Promise<void> {
+  return caller.admit(Math.max(...entries.map(({ payload }) => pageBytes(payload))), key, consequence, patience);
 }
 
 /** What became of the entries of each list, for lists of which some entries were not simply queued. */

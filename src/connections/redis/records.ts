@@ -6,7 +6,6 @@ import { pauseAfter, within, type Seconds, type Milliseconds, type Timer } from 
 import { groupsOf, pageBytes, pagesOf } from '../../base/collections';
 import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
 import { RecordListeners, type Notifications } from '../kit/record-listeners';
-import type { ScriptName } from './scripts';
 import { RedisPart, type RedisStore } from './store';
 import type { Redis } from 'ioredis';
 import { wordsOf } from '../../base/foreign-error';
@@ -53,20 +52,18 @@ export class RedisRecordStore extends RedisPart implements RecordStore {
   }
 
   async get(kind: string, id: string): Promise<string | undefined> {
-    const [word, value] = await this.#ask('record-get', this.#keysOf(kind), [id], `${kind} ${id} was not read`);
+    const { caller } = this.store;
+    const [word, value] = await caller.script('record-get', this.#keysOf(kind), [id], `${kind} ${id} was not read`);
     return String(word) === 'got' ? String(value) : undefined;
   }
 
   async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
+    const consequence = `the records of ${kind} were not read`;
     const records: StoreRecord[] = [];
     for (let from = offset; from >= 0 && records.length < limit;) {
       const args = [from, limit - records.length];
-      const [, next, ...words] = await this.#ask(
-        'record-list',
-        this.#keysOf(kind),
-        args,
-        `the records of ${kind} were not read`,
-      );
+      const answer = await this.store.caller.script('record-list', this.#keysOf(kind), args, consequence);
+      const [, next, ...words] = answer;
       for (let at = 0; at < words.length; at += 2) {
         records.push({ kind, id: String(words[at]), value: String(words[at + 1]) });
       }
@@ -76,13 +73,13 @@ export class RedisRecordStore extends RedisPart implements RecordStore {
   }
 
   async add(sums: readonly Sums[], source: string, sequence: number): Promise<void> {
-    const { keys } = this.store;
-    const names = sums.map(({ name }) => keys.sum(name));
+    const { caller, keys } = this.store;
+    const names = [keys.added(source), ...sums.map(({ name }) => keys.sum(name))];
     const args = sums.flatMap(({ amounts, keep }) => {
       const fields = Object.keys(amounts).map((name) => COUNTED + name);
       return [Math.round(keep * 1000), fields.length, ...fields, ...Object.values(amounts)];
     });
-    await this.#ask('sum-add', [keys.added(source), ...names], [sequence, ...args], 'the sums were not updated');
+    await caller.script('sum-add', names, [sequence, ...args], 'the sums were not updated');
   }
 
   async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
@@ -95,7 +92,7 @@ export class RedisRecordStore extends RedisPart implements RecordStore {
     const read: Readonly<Record<string, number>>[] = [];
     while (read.length < names.length) {
       const keys = names.slice(read.length).map((name) => this.store.keys.sum(name));
-      const [, text] = await this.#ask('sum-read', keys, [], 'the sums were not read');
+      const [, text] = await this.store.caller.script('sum-read', keys, [], 'the sums were not read');
       read.push(...(JSON.parse(String(text)) as readonly Readonly<Record<string, string>>[]).map(numbersIn));
     }
     return read;
@@ -111,21 +108,12 @@ export class RedisRecordStore extends RedisPart implements RecordStore {
   ): Promise<readonly unknown[]> {
     const texts = records.flatMap(({ id, value }) => [id, value]);
     const args = [keep, most ?? 'all', ...condition, channel, ...texts];
-    return this.#ask('record-put', this.#keysOf(kind), args, `${kind} was not kept`);
+    return this.store.caller.script('record-put', this.#keysOf(kind), args, `${kind} was not kept`);
   }
 
   #keysOf(kind: string): readonly string[] {
     const { values, ends } = this.store.keys.records(kind);
     return [values, ends];
-  }
-
-  #ask(
-    name: ScriptName,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    consequence: string,
-  ): Promise<readonly unknown[]> {
-    return this.store.caller.script(name, keys, args, { consequence });
   }
 }
 

@@ -18,11 +18,7 @@ export interface RedisStore {
 
 /** A part of a connection: its failed jobs, locks, batches, records or orders. */
 export abstract class RedisPart {
-  protected readonly store: RedisStore;
-
-  constructor(store: RedisStore) {
-    this.store = store;
-  }
+  constructor(protected readonly store: RedisStore) {}
 }
 
 export interface RedisCluster {
@@ -60,8 +56,7 @@ export class QueueNames {
   /** @param isEmpty whether the queue has no jobs */
   async remove(queue: string, isEmpty: () => Promise<boolean>): Promise<boolean> {
     if (!(await isEmpty())) return false;
-    const patience = { consequence: `queue '${queue}' was not forgotten` };
-    const removed = await this.#caller.command('srem', [this.#key, queue], patience);
+    const removed = await this.#caller.command('srem', [this.#key, queue], `queue '${queue}' was not forgotten`);
     this.#added.delete(queue);
     if (await isEmpty()) return removed === 1;
     // Somebody has pushed meanwhile.
@@ -75,9 +70,7 @@ export class QueueNames {
   }
 
   #addNow(queue: string): Added {
-    const adding = this.#caller.command('sadd', [this.#key, queue], {
-      consequence: `queue '${queue}' was not made known`,
-    });
+    const adding = this.#caller.command('sadd', [this.#key, queue], `queue '${queue}' was not made known`);
     const added = { at: this.#caller.settings.clock.monotonic(), adding };
     this.#added.set(queue, added);
     adding.catch(() => this.#added.delete(queue));
@@ -115,7 +108,7 @@ export class QueueNames {
   }
 
   async all(): Promise<readonly string[]> {
-    const asked = this.#caller.command('smembers', [this.#key], { consequence: 'the queues were not read' });
+    const asked = this.#caller.command('smembers', [this.#key], 'the queues were not read');
     const names = await asked.catch(async (error: unknown) => {
       throw await explained(this.#caller, [this.#key], error);
     });

@@ -90,7 +90,7 @@ export class RedisWaits {
 
   // A lost hint costs a worker its longest wait, but no job.
   #command(name: string, args: readonly string[]): void {
-    this.#store.caller.command(name, args, { consequence: 'a hint was not left' }).catch(() => undefined);
+    this.#store.caller.command(name, args, 'a hint was not left').catch(() => undefined);
   }
 
   // Nothing else would report it: workers poll instead.

@@ -62,8 +62,7 @@ it('an unanswered call holds up only calls of its own queue', async () => {
   };
   const caller = { settings: { clock: new TestClock(), deadline: 60 }, script } as unknown as RedisCaller;
   const calls = new RecordedCalls(caller, new Keys('queues:', true));
-  const clear = (queue: string) =>
-    calls.ask(queue, { script: 'clear', keys: ['ready'], consequence: 'it was not cleared' });
+  const clear = (queue: string) => calls.ask('clear', queue, ['ready'], [], 'it was not cleared');
   for (const queue of ['silent', 'silent']) void clear(queue);
 
   await expect(clear('other')).resolves.toEqual(['cleared']);
