@@ -110,6 +110,7 @@ export class RedisCaller extends StoreCaller<Asked> {
   /** Calls that got no answer by their deadline, each with the address that it waits for. */
   readonly #unanswered = new Map<Asked, string>();
   readonly #toldAt = new Recent<string, Milliseconds>(MOST_TOLD);
+  readonly #toldOfPolling = new Set<string>();
   /** The most bytes of a text of which it is known that it can also come back with an outcome. */
   longest = LEAST_LIMIT - GROWTH;
 
@@ -228,6 +229,15 @@ export class RedisCaller extends StoreCaller<Asked> {
     this.#toldAt.set(subject, now);
     const error = (await explained(this, keys, refusal)) as OnqueueError;
     logger.error({ queue: subject, ...error.facts, code: error.code }, error.message);
+  }
+
+  /** Logs once that Redis does not let us wait for something: nobody else would report it, as whoever waits polls instead. */
+  tellOfPolling(what: 'jobs' | 'results', polling: string, refusal: Error): void {
+    if (this.#toldOfPolling.has(what)) return;
+    this.#toldOfPolling.add(what);
+    const { name: connection, address, logger } = this.settings;
+    const waiting = `Redis at ${address} does not let us wait for ${what} (${wordsOf(refusal)}); ${polling} instead.`;
+    logger.warn({ connection, address }, `${waiting} ${remedyOf(refusal) ?? ''}`.trimEnd());
   }
 
   protected override get unconnected(): unknown {

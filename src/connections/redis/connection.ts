@@ -113,10 +113,9 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.batches = this.whileOpen('batches', new RedisBatchStore(this.#store));
     this.lanes = this.whileOpen('lanes', new RedisLanes(this.#store));
     this.control = this.whileOpen('control', new RedisControl(this.#store, () => this.#time()));
-    this.#channels = new RecordChannels({
-      ...caller.settings,
-      open: () => (source.cluster ? this.#recordNode() : (source.open(() => null) as Redis)),
-    });
+    this.#channels = new RecordChannels(caller, () =>
+      source.cluster ? this.#recordNode() : (source.open(() => null) as Redis),
+    );
     const records = new RedisRecordStore(this.#store, this.#channels.listeners, (operation) =>
       this.checkOpen(operation),
     );

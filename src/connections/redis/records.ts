@@ -2,15 +2,14 @@
  * The records and sums of a Redis: a hash of values and a sorted set of their ends for each kind of record, and a hash for
  * sums.
  */
-import { pauseAfter, within, type Seconds, type Milliseconds, type Timer } from '../../base/clock';
+import { pauseAfter, within, type Seconds, type Timer } from '../../base/clock';
 import { groupsOf, pageBytes, pagesOf } from '../../base/collections';
 import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
 import { RecordListeners, type Notifications } from '../kit/record-listeners';
 import { RedisPart, type RedisStore } from './store';
 import type { Redis } from 'ioredis';
-import { wordsOf } from '../../base/foreign-error';
-import type { RedisCallerSettings } from './caller';
-import { isReply, remedyOf } from './refusals';
+import type { RedisCaller } from './caller';
+import { isReply } from './refusals';
 
 /** The current value that a record must have to be written. */
 type Condition = readonly [rule: 'any' | 'none' | 'this', expected: string];
@@ -121,10 +120,8 @@ function numbersIn(amounts: Readonly<Record<string, string>>): Readonly<Record<s
   return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, Number(amount)]));
 }
 
-export interface RecordChannelsSettings extends RedisCallerSettings {
-  /** Opens an unconnected client that never reconnects. Undefined if it is not known yet where to connect. */
-  readonly open: () => Redis | Promise<Redis | undefined>;
-}
+/** Opens an unconnected client that never reconnects. Undefined if it is not known yet where to connect. */
+type Open = () => Redis | Promise<Redis | undefined>;
 
 const BACKOFF = { first: 100, longest: 5000 };
 
@@ -137,18 +134,17 @@ const BACKOFF = { first: 100, longest: 5000 };
  */
 export class RecordChannels implements Notifications {
   readonly listeners: RecordListeners;
-  readonly #settings: RecordChannelsSettings;
-  readonly #deadline: Milliseconds;
+  readonly #caller: RedisCaller;
+  readonly #open: Open;
   #client: Redis | undefined;
   #opening = false;
   #failures = 0;
   #pause: Timer | undefined;
-  #toldOfRefusal = false;
 
-  constructor(settings: RecordChannelsSettings) {
-    this.#settings = settings;
-    this.#deadline = settings.deadline * 1000;
-    this.listeners = new RecordListeners(settings.clock, this);
+  constructor(caller: RedisCaller, open: Open) {
+    this.#caller = caller;
+    this.#open = open;
+    this.listeners = new RecordListeners(caller.settings.clock, this);
   }
 
   join(channel: string): false {
@@ -173,7 +169,7 @@ export class RecordChannels implements Notifications {
   async #connect(): Promise<void> {
     if (this.#opening) return;
     this.#opening = true;
-    const client = await this.#settings.open();
+    const client = await this.#open();
     this.#opening = false;
     // Nobody listens any more.
     if (this.listeners.size === 0) return;
@@ -189,10 +185,12 @@ export class RecordChannels implements Notifications {
   }
 
   async #subscribe(client: Redis, channel: string): Promise<void> {
+    const { clock, deadline } = this.#caller.settings;
     try {
-      await within(this.#settings.clock, this.#deadline, client.subscribe(channel), false);
+      await within(clock, deadline * 1000, client.subscribe(channel), false);
     } catch (error) {
-      return isReply(error) ? this.#tellOfRefusal(error) : this.#lose(client);
+      if (!isReply(error)) return this.#lose(client);
+      return this.#caller.tellOfPolling('results', 'results are polled every second', error);
     }
     if (this.#client !== client) return;
     this.#failures = 0;
@@ -207,21 +205,9 @@ export class RecordChannels implements Notifications {
     if (this.listeners.size > 0) this.#again();
   }
 
-  // Nothing else would report it: whoever waits polls instead.
-  #tellOfRefusal(error: Error): void {
-    if (this.#toldOfRefusal) return;
-    this.#toldOfRefusal = true;
-    const { name: connection, address, logger } = this.#settings;
-    const remedy = remedyOf(error);
-    logger.warn(
-      { connection, address },
-      `Redis at ${address} does not let us wait for results (${wordsOf(error)}); results are polled every second instead.${remedy === undefined ? '' : ` ${remedy}`}`,
-    );
-  }
-
   #again(): void {
     this.#failures += 1;
-    this.#pause = this.#settings.clock.after(pauseAfter(this.#failures - 1, BACKOFF), () => {
+    this.#pause = this.#caller.settings.clock.after(pauseAfter(this.#failures - 1, BACKOFF), () => {
       this.#pause = undefined;
       if (this.listeners.size > 0) void this.#connect();
     });

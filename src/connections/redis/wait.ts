@@ -5,13 +5,12 @@
  * A worker that nobody waits beside may send its reserve behind the read. Otherwise somebody else may get the hint.
  */
 import { endOfTurn, type Milliseconds, type Seconds, type Timer, type Clock } from '../../base/clock';
-import { wordsOf } from '../../base/foreign-error';
 import type { ReserveReply, Wanted } from '../contract';
 import { Waits } from '../kit/connection';
 import type { ClientSource } from './client';
 import { clientId } from './keys';
 import { RedisLink, type Form } from './link';
-import { isForbidden, remedyOf, isReply } from './refusals';
+import { isForbidden, isReply } from './refusals';
 import type { RedisStore } from './store';
 
 /** Safety net for lost hints: whoever took one may have died before it looked. */
@@ -32,7 +31,6 @@ export class RedisWaits {
   readonly #reads = new Map<string, HintRead>();
   readonly #waits: Waits;
   #isClosed = false;
-  #toldOfRefusal = false;
 
   constructor(store: RedisStore, source: ClientSource) {
     this.#store = store;
@@ -80,7 +78,10 @@ export class RedisWaits {
         interruption: this.#interruption,
         hint: (key) => this.#command('rpush', [key, '1']),
         forget: (key) => this.#command('del', [key]),
-        refused: (error) => this.#tellOfRefusal(error, longest),
+        refused: (error) => {
+          if (!isForbidden(error)) return;
+          this.#store.caller.tellOfPolling('jobs', `workers poll every ${longest} s`, error);
+        },
         closed: () => this.#reads.delete(name),
       });
       this.#reads.set(name, read);
@@ -91,17 +92,6 @@ export class RedisWaits {
   // A lost hint costs a worker its longest wait, but no job.
   #command(name: string, args: readonly string[]): void {
     this.#store.caller.command(name, args, 'a hint was not left').catch(() => undefined);
-  }
-
-  // Nothing else would report it: workers poll instead.
-  #tellOfRefusal(error: Error, longest: Seconds): void {
-    if (this.#toldOfRefusal || !isForbidden(error)) return;
-    this.#toldOfRefusal = true;
-    const { name: connection, address, logger } = this.#store.caller.settings;
-    logger.warn(
-      { connection, address },
-      `Redis at ${address} does not let us wait for jobs (${wordsOf(error)}); workers poll every ${longest} s instead. ${remedyOf(error)}`,
-    );
   }
 }
 
