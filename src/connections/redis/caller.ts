@@ -111,12 +111,13 @@ export class RedisCaller extends StoreCaller<Asked> {
   readonly #unanswered = new Map<Asked, string>();
   readonly #toldAt = new Recent<string, Milliseconds>(MOST_TOLD);
   readonly #toldOfPolling = new Set<string>();
-  /** The most bytes of a text of which it is known that it can also come back with an outcome. */
+  /** The most bytes of a text of which it is known that it can also come back with an outcome, on this connection. */
   longest = LEAST_LIMIT - GROWTH;
 
   constructor(link: RedisLink, settings: RedisCallerSettings) {
     super(settings);
     this.#link = link;
+    link.disconnected = () => (this.longest = LEAST_LIMIT - GROWTH);
   }
 
   /** Whether a call got no answer by its deadline and is being repeated. */

@@ -53,6 +53,8 @@ export class RedisLink {
   /** The last error of one cluster node or one sentinel: others may serve us. */
   #remark: Error | undefined;
   isClosed = false;
+  /** Called when a connection ends: the next one may lead to another server. */
+  disconnected: () => void = () => undefined;
 
   constructor(source: ClientSource) {
     this.#source = source;
@@ -196,7 +198,7 @@ export class RedisLink {
     };
     client.on('+node', (node: Redis) => {
       this.#nodes.set(node, this.#sent);
-      node.on('connect', unrefIdle);
+      node.on('connect', unrefIdle).on('close', () => this.disconnected());
       // A cluster does not say why none of its nodes answers; a node does.
       if (this.#attempts > 0) node.connect().catch(() => undefined);
     });
@@ -210,7 +212,10 @@ export class RedisLink {
     });
     // Whoever waits sends the call again, knowing that it may be carried out twice. Commands not yet sent will still be
     // sent.
-    client.on('close', () => this.#lose(client, ({ sent }) => sent));
+    client.on('close', () => {
+      this.disconnected();
+      this.#lose(client, ({ sent }) => sent);
+    });
     return client;
   }
 

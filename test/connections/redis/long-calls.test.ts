@@ -133,6 +133,17 @@ describe('a text that is longer than redis takes', () => {
     expect(await connection.queues.counts('q')).toMatchObject({ ready: 1, reserved: 1 });
   });
 
+  it('is asked about again when the connection was made anew, as another server may take less', async () => {
+    const connection = world.connect({}, { deadline: 600 });
+    await connection.push('q', [long]);
+    await limit(String(long.payload.length + 60));
+    await world.client.call('CLIENT', 'KILL', 'TYPE', 'normal');
+    await connection.queues.counts('q');
+
+    await expect(connection.push('q', [long])).rejects.toMatchObject({ code: 'E_REDIS_CALL_LENGTH' });
+    expect(await connection.queues.counts('q')).toMatchObject({ ready: 1 });
+  });
+
   it('is pushed before what was dispatched after it, and so is one that redis refuses', async () => {
     const connection = world.connect({}, { deadline: 600 });
     const ids = async () =>
