@@ -197,7 +197,7 @@ export const unknownJob = defineError(
           ? `None of the ${registered.length} registered jobs has a name like it.`
           : `Registered: ${shown.map((job) => placed(job.name, job.file)).join(', ')}.`;
     return {
-      message: `No job '${name}' here. ${known} Import its file in onqueue.config or pass --require.`,
+      message: `No job '${name}' here. ${known} Import its file in onqueue.config or pass --require. If its class was renamed: @Job({ aliases: ['${name}'] }).`,
       facts: { name, nearest, registered: registered.length },
     };
   },

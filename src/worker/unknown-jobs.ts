@@ -62,6 +62,6 @@ export class UnknownJobs {
     const wait = Math.min(SHORTEST * 2 ** Math.max(releases - met.releases - SHORT_WAITS + 1, 0), LONGEST);
     const back = Math.max(now + wait * 1000, this.#lastReturn + SPACING);
     this.#lastReturn = Math.min(back, now + LONGEST * 1000);
-    return { isOver, delay: (this.#lastReturn - now) / 1000, isKnown };
+    return { isOver, delay: Math.round(this.#lastReturn - now) / 1000, isKnown };
   }
 }

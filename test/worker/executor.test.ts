@@ -219,6 +219,7 @@ describe('a job of an unknown name', () => {
     expect(settlement).toMatchObject({ outcome: 'released', delay: 1, counters: { attempts: 0, releases: 1 } });
     expect(reason).toMatchObject({ code: 'E_UNKNOWN_JOB' });
     expect(reason?.message).toMatch(/No job 'Akt' here.*Act/);
+    expect(reason?.message).toContain("If its class was renamed: @Job({ aliases: ['Akt'] }).");
   });
 
   it('lists the registered jobs with their files in the reason if they are few, and otherwise their number', () => {
