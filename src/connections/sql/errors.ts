@@ -44,7 +44,7 @@ export const foreignTable = defineError('E_DATABASE_FOREIGN_TABLE', (file: strin
 export const newerTables = defineError('E_DATABASE_NEWER_TABLES', (file: string, found: number, known: number) => ({
   message:
     `The tables in ${file} have version ${found}; this Onqueue knows ${known}. ` +
-    'Update onqueue here as well: all programs that share a file need the newest version among them.',
+    'Update onqueue here as well: all programs that share them need the newest version among them.',
   facts: { file, found, known },
 }));
 

@@ -14,10 +14,20 @@ export interface Circumstances {
   readonly origin: string | undefined;
 }
 
+/** What libsql has no name for, such as a folder that may not be written (1544), goes by the lowest byte of its number. */
+const NAMES: Readonly<Record<number, string>> = {
+  5: 'SQLITE_BUSY',
+  8: 'SQLITE_READONLY',
+  10: 'SQLITE_IOERR',
+  11: 'SQLITE_CORRUPT',
+  14: 'SQLITE_CANTOPEN',
+};
+
 /** SQLite's error code; undefined if the engine or the file system failed before SQLite was reached. */
 function codeOf(error: unknown): string | undefined {
-  const code = (error as { readonly code?: unknown } | null)?.code;
-  return typeof code === 'string' && code.startsWith('SQLITE_') ? code : undefined;
+  const { code, rawCode } = (error ?? {}) as { readonly code?: unknown; readonly rawCode?: unknown };
+  if (typeof code === 'string' && code.startsWith('SQLITE_')) return code;
+  return typeof rawCode === 'number' ? NAMES[rawCode & 0xff] : undefined;
 }
 
 /** Data that does not fit, a constraint, a trigger's error. */

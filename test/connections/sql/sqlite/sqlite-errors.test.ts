@@ -45,6 +45,16 @@ describe('an error of SQLite', () => {
     expect(message(raised(code))).toMatch(expected);
   });
 
+  it.each([
+    [1544, 'SQLITE_READONLY', /cannot be written; .* the file and its folder/],
+    [8202, 'SQLITE_IOERR', /could not be read or written/],
+    [779, 'SQLITE_CORRUPT', /is damaged/],
+  ])('that the engine knows by the number %d only is explained as %s', (rawCode, reason, expected) => {
+    const error = Object.assign(raised(`UNKNOWN_SQLITE_ERROR_${rawCode}`) as Error, { rawCode });
+    expect(explain(error, 'nothing was done', circumstances)).toMatchObject({ facts: { reason } });
+    expect(message(error)).toMatch(expected);
+  });
+
   it('keeps the error of the engine as its cause', () => {
     const cause = raised('SQLITE_CORRUPT');
     expect(explain(cause, 'nothing was done', circumstances)).toMatchObject({
