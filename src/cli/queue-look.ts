@@ -8,6 +8,7 @@ import { oneLine } from '../base/text';
 import type { QueueConnection } from '../dispatch/queue-connection';
 import type { ListedJob } from '../operations/listed-job';
 import type { Snapshot } from '../operations/snapshot';
+import { labelOf, runsOf } from '../operations/worker-record';
 import { errorText } from './errors';
 import { agoText, type Cell, counted, formatTable, momentText } from './output';
 
@@ -79,13 +80,10 @@ async function table<Row>(
     const rows = await read();
     if (rows.length === 0) return () => [];
     const shown = rows.slice(0, FEW).map(cells);
-    return (columns, isColored) => [
-      '',
-      title(rows),
-      ...formatTable(headings, shown, columns - INDENT.length, isColored, READABLE)
-        .split('\n')
-        .map((line) => INDENT + line),
-    ];
+    return (columns, isColored) => {
+      const lines = formatTable(headings, shown, columns - INDENT.length, isColored, READABLE);
+      return ['', title(rows), ...indented(lines)];
+    };
   } catch (error) {
     const [sentence = ''] = errorText(error).split('\n');
     return () => ['', oneLine(sentence)];
@@ -93,6 +91,8 @@ async function table<Row>(
 }
 
 const INDENT = '   ';
+
+const indented = (lines: string): readonly string[] => lines.split('\n').map((line) => INDENT + line);
 
 function titleOf({ connection, at, queues }: Snapshot, queue: string): string {
   const [{ ready, delayed, running, failed, failures = 0, oldestWait, isPaused, limit } = queues[0]!] = queues;
@@ -119,10 +119,8 @@ export function runningLines(
 ): readonly string[] {
   // A worker tells what it runs every five seconds; the store knows at once that nothing does any more.
   const idle = new Set(isExact ? queues.filter(({ running }) => running === 0).map(({ queue }) => queue) : []);
-  const running = workers
-    .flatMap((worker) =>
-      worker.running.map((job) => ({ ...job, of: worker.connection, worker: `${worker.name}:${worker.pid}` })),
-    )
+  const running = runsOf(workers)
+    .map(({ worker, job }) => ({ ...job, of: worker.connection, worker: labelOf(worker) }))
     .filter(({ queue, of }) => !(of === connection && idle.has(queue)))
     .filter(({ queue, of }) => only === undefined || (of === connection && queue === only))
     .toSorted((a, b) => a.since.getTime() - b.since.getTime());
@@ -139,7 +137,5 @@ export function runningLines(
       ...[queue, worker, id].map((text) => oneLine(text)),
     ];
   });
-  return formatTable(['for', 'attempt', 'job', 'queue', 'worker', 'id'], rows, columns - INDENT.length)
-    .split('\n')
-    .map((line) => INDENT + line);
+  return indented(formatTable(['for', 'attempt', 'job', 'queue', 'worker', 'id'], rows, columns - INDENT.length));
 }

@@ -178,8 +178,7 @@ export class WorkProcess {
       this.#stoppedBy = why;
       this.#stop();
     };
-    const stopListening = stopAtSignals(surroundings, logger, stop, surroundings.exit);
-    this.#undo.push(stopListening);
+    this.#undo.push(stopAtSignals(surroundings, logger, stop, surroundings.exit));
   }
 
   /** For a process of `listen`: stops it before it would run outdated code. */

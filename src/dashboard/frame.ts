@@ -10,6 +10,7 @@ import { html, type Html } from './html';
 import { JOB_LISTS } from './pages/job-classes';
 import { STILL } from './pages/pages';
 import { actionForm } from './parts/links';
+import { someOf } from './parts/text';
 import { type PageContext, regionsOf, type View } from './view';
 
 const NAVIGATION = [
@@ -106,10 +107,8 @@ function storesLine(manager: QueueManager): Html | undefined {
   try {
     const names = manager.connectionNames().filter((name) => keepsJobs(manager.settings(name).driver));
     if (names.length === 0) return undefined;
-    const shown = names
-      .slice(0, MOST)
-      .map((name, place) => html`${place > 0 && ', '}<bdi>${name}</bdi> (<bdi>${placeOf(manager, name)}</bdi>)`);
-    return html`<p>Connections: ${shown}${names.length > MOST && ` and ${names.length - MOST} more`}</p>`;
+    const shown = (name: string): Html => html`<bdi>${name}</bdi> (<bdi>${placeOf(manager, name)}</bdi>)`;
+    return html`<p>Connections: ${someOf(names, MOST, shown)}</p>`;
   } catch {
     return undefined;
   }

@@ -1,12 +1,12 @@
 /** What is wrong, as far as queues, workers and schedules tell: the rules by which the overview says that all is well. */
 import type { Milliseconds, Seconds } from '../base/clock';
-import type { QueueSnapshot, Snapshot } from '../operations/snapshot';
-import type { RunningWorker } from '../operations/worker-record';
+import { type QueueSnapshot, type Snapshot, totalsOf } from '../operations/snapshot';
+import { isSilent, type RunningWorker } from '../operations/worker-record';
 import type { ScheduleListing } from '../schedule/schedules';
 import { address } from './addresses';
 import { html, type Html } from './html';
 import { queueLink } from './parts/links';
-import { capitalised, counted, secondsText } from './parts/text';
+import { capitalised, counted, secondsText, someOf } from './parts/text';
 
 export interface Finding {
   /** `bad`: somebody should look now. */
@@ -20,8 +20,6 @@ const warn = (text: Html): Finding => ({ tone: 'warn', text });
 /** A ready job that waits longer than this is late. */
 const LATE: Seconds = 60;
 const VERY_LATE: Seconds = 600;
-/** Workers write their records every five seconds: one that is silent for longer has missed a record. */
-export const SILENT: Seconds = 10;
 /** Leases are renewed by the event loop, so it must not be late. */
 export const SLOW_LOOP: Milliseconds = 1000;
 
@@ -49,13 +47,9 @@ export function findingsIn(snapshot: Snapshot, needsWorkers: boolean): readonly 
 function failureFinding(connection: string, queues: readonly QueueSnapshot[]): Finding | undefined {
   const failing = queues.filter(({ failures = 0 }) => failures > 0);
   if (failing.length === 0) return undefined;
-  const count = failing.reduce((sum, { failures = 0 }) => sum + failures, 0);
-  const named = failing
-    .slice(0, 3)
-    .map(({ queue }, place) => html`${place > 0 && ', '}${queueLink({ connection, queue })}`);
-  const rest = failing.length - 3;
-  const others = rest > 0 && ` and ${counted(rest, 'more queue')}`;
-  return bad(html`${counted(count, 'failure')} in the last five minutes, in ${named}${others}.`);
+  const { failures: count } = totalsOf(failing);
+  const named = someOf(failing, 3, ({ queue }) => queueLink({ connection, queue }), 'queue');
+  return bad(html`${counted(count, 'failure')} in the last five minutes, in ${named}.`);
 }
 
 export function scheduleFindings(schedules: readonly ScheduleListing[]): readonly Finding[] {
@@ -90,7 +84,7 @@ export function wellText(snapshots: readonly Snapshot[]): string {
 
 /** For all queues together. Figures are late and expire, but failed jobs stay until somebody deals with them. */
 function failedFinding(connection: string, queues: readonly QueueSnapshot[]): Finding | undefined {
-  const count = queues.reduce((sum, { failed = 0 }) => sum + failed, 0);
+  const { failed: count } = totalsOf(queues);
   if (count === 0) return undefined;
   const jobs = html`<a href="${address('failed', { connection })}">${counted(count, 'failed job')}</a>`;
   return warn(html`${jobs} on <bdi>${connection}</bdi> ${count === 1 ? 'waits' : 'wait'} to be retried or forgotten.`);
@@ -113,9 +107,10 @@ function queueFinding(
   return tell(html`${waits}, the oldest for ${wait}.`);
 }
 
-function workerFinding({ host, pid, silentFor, lag }: RunningWorker): Finding | undefined {
+function workerFinding(worker: RunningWorker): Finding | undefined {
+  const { host, pid, silentFor, lag } = worker;
   const name = html`<a href="${address('workers')}"><bdi>${host}</bdi> ${String(pid)}</a>`;
-  if (silentFor > SILENT) return bad(html`The worker ${name} has been silent for ${secondsText(silentFor)}.`);
+  if (isSilent(worker)) return bad(html`The worker ${name} has been silent for ${secondsText(silentFor)}.`);
   if (lag < SLOW_LOOP) return undefined;
   return warn(html`The event loop of the worker ${name} is blocked: it is ${secondsText(lag / 1000)} late.`);
 }

@@ -59,6 +59,16 @@ export interface Snapshot {
   readonly workers: readonly RunningWorker[] | undefined;
 }
 
+/** Of these queues together. What is unknown counts as 0. */
+export function totalsOf(queues: readonly QueueSnapshot[]) {
+  const sum = (field: 'ready' | 'delayed' | 'running' | 'failed' | 'failures' | 'rate'): number =>
+    queues.reduce((total, queue) => total + (queue[field] ?? 0), 0);
+  return {
+    ...{ ready: sum('ready'), delayed: sum('delayed'), running: sum('running') },
+    ...{ failed: sum('failed'), failures: sum('failures'), rate: sum('rate') },
+  };
+}
+
 /** How many queues a snapshot reads, with three calls each. */
 const MOST_QUEUES = 100;
 /** How far back the figures reach. */

@@ -58,6 +58,23 @@ export interface RunningWorker {
   readonly waiting?: Omit<WorkersJob, 'since'> | undefined;
 }
 
+/** Seconds after which a worker is silent: it has missed a record. */
+const SILENT: Seconds = 10;
+
+export const isSilent = ({ silentFor }: RunningWorker): boolean => silentFor > SILENT;
+
+/** What histories and people call it: `mail-1:4711`. */
+export const labelOf = ({ name, pid }: Pick<RunningWorker, 'name' | 'pid'>): string => `${name}:${pid}`;
+
+/** The present moment by the store's clock, like all moments of the record: ours may be off. */
+export function nowOf({ heardAt, silentFor }: RunningWorker): Milliseconds {
+  return heardAt.getTime() + silentFor * 1000;
+}
+
+export function ageOf(worker: RunningWorker, moment: Date): Milliseconds {
+  return Math.max(nowOf(worker) - moment.getTime(), 0);
+}
+
 /** A report as the worker writes it. */
 export interface WorkerReport extends Omit<RunningWorker, 'name' | 'since' | 'heardAt' | 'silentFor' | 'running'> {
   /** Absent in those of earlier versions. */

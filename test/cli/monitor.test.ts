@@ -221,6 +221,20 @@ describe('monitor', () => {
     expect(lines.slice(1)).toEqual([expect.stringMatching(/^ +5s +1 +Mail and 17 more +mail +web-1:4711 +j0$/)]);
   });
 
+  it('shows a job once, on the worker that has it now, while the record of one that died still names it', async () => {
+    const snapshot = await manager.connection().snapshot({ queues: ['mail'] });
+    const { at, connection } = snapshot;
+    const worker = (name: string, seconds: number) => {
+      const since = new Date(at.getTime() - seconds * 1000);
+      return { name, pid: 1, connection, running: [{ id: 'j1', name: 'Mail', queue: 'mail', attempt: 1, since }] };
+    };
+    const workers = [worker('dead', 50), worker('living', 5)] as unknown as typeof snapshot.workers;
+
+    const { running } = snapshotTexts({ ...snapshot, isExact: false, workers }, Infinity);
+
+    expect(running.slice(1)).toEqual([expect.stringMatching(/^ +5s .* living:1 +j1$/)]);
+  });
+
   it('does not show jobs of a queue in which nothing runs any more, though their worker has not told so yet', async () => {
     await kit.push('mail', 'a');
     await works();

@@ -5,7 +5,7 @@ import { hasColors } from '../../base/logger';
 import { oneLine } from '../../base/text';
 import { shortSpanText } from '../../base/span';
 import type { QueueConnection } from '../../dispatch/queue-connection';
-import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
+import { type QueueSnapshot, type Snapshot, totalsOf } from '../../operations/snapshot';
 import { defineCommand } from '../command';
 import { errorText } from '../errors';
 import { CONNECTION, count, namesIn } from '../flags';
@@ -260,11 +260,11 @@ export function snapshotTexts(snapshot: Snapshot, max: number, { selected, trend
   const marks = queues.map((queue) => (queue.queue === selected ? '>' : ' ') + (long.includes(queue) ? '!' : ' '));
   const estimate = isExact ? [] : ['estimated'];
   const trend = (queue: string): Cell[] => (trends === undefined ? [] : [trends(queue)]);
-  const rows = queues.map((queue) => rowOf(queue, trend(queue.queue)));
+  const all = [...queues.map((queue) => rowOf(queue, trend(queue.queue))), ...totalRows(queues, trend(''))];
   const headings = trends === undefined ? HEADINGS : HEADINGS.toSpliced(-1, 0, TREND);
   return {
     summary: [connection, momentText(at), workersText(snapshot), ...estimate].join('   '),
-    queues: formatTable(headings, [...rows, ...totalsOf(queues, trend(''))], roomBehind(MARKS, columns), isColored)
+    queues: formatTable(headings, all, (columns ?? Infinity) - MARKS, isColored)
       .split('\n')
       .map((line, row) => `${marks[row - 1] ?? '  '} ${line}`),
     running: runningLines(snapshot, columns),
@@ -274,22 +274,18 @@ export function snapshotTexts(snapshot: Snapshot, max: number, { selected, trend
 /** The width of what is written before each row. */
 const MARKS = 3;
 
-const roomBehind = (taken: number, columns = Infinity): number => columns - taken;
-
 /** The queues with more than `max` ready jobs. */
 function crowded({ queues }: Snapshot, max: number): readonly QueueSnapshot[] {
   return queues.filter(({ ready }) => ready > max);
 }
 
 /** A last row, if there are several queues. */
-function totalsOf(queues: readonly QueueSnapshot[], trend: readonly Cell[]): readonly (readonly Cell[])[] {
+function totalRows(queues: readonly QueueSnapshot[], trend: readonly Cell[]): readonly (readonly Cell[])[] {
   if (queues.length < 2) return [];
-  const sum = (of: (queue: QueueSnapshot) => number | undefined): number =>
-    queues.reduce((total, queue) => total + (of(queue) ?? 0), 0);
-  const known = { failed: sum(({ failed }) => failed), failures: sum(({ failures }) => failures) };
-  const [ready, delayed, running] = [sum((one) => one.ready), sum((one) => one.delayed), sum((one) => one.running)];
-  const perMinute = Math.round(sum(({ rate }) => rate) * 10) / 10;
-  return [[ready, delayed, running, failedText(known), '', perMinute, ...trend, `all ${queues.length}`]];
+  const totals = totalsOf(queues);
+  const { ready, delayed, running, rate } = totals;
+  const perMinute = Math.round(rate * 10) / 10;
+  return [[ready, delayed, running, failedText(totals), '', perMinute, ...trend, `all ${queues.length}`]];
 }
 
 function rowOf(queue: QueueSnapshot, trend: readonly Cell[]): Cell[] {

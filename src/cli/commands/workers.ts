@@ -1,10 +1,9 @@
 /** `workers` and `restart`: the workers and their running jobs, and how to make them start anew. */
 import type { QueueManager } from '../../application/queue-manager';
-import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/text';
 import { shortSpanText } from '../../base/span';
 import { CapabilityError } from '../../connections/errors';
-import type { RunningWorker } from '../../operations/worker-record';
+import { ageOf, isSilent, labelOf, type RunningWorker } from '../../operations/worker-record';
 import { defineCommand, type Call } from '../command';
 import { errorText } from '../errors';
 import { CONNECTION } from '../flags';
@@ -41,9 +40,6 @@ export const workers = defineList({
   },
 });
 
-/** Seconds after which a worker is reported as silent: it has missed a record. */
-const SILENT = 10;
-
 /** Running jobs named in the table; JSON has up to 50. */
 const MOST_NAMED = 3;
 
@@ -51,9 +47,9 @@ const MOST_NAMED = 3;
 const READABLE_NAMES = 12;
 
 function rowOf(worker: RunningWorker): Cell[] {
-  const { name, pid, connection, queues, busy, concurrency, outcomes } = worker;
+  const { connection, queues, busy, concurrency, outcomes } = worker;
   return [
-    oneLine(`${name}:${pid}`),
+    oneLine(labelOf(worker)),
     oneLine(`${connection}: ${queues.join(',')}`),
     `${busy}/${concurrency}`,
     outcomes.completed,
@@ -64,8 +60,9 @@ function rowOf(worker: RunningWorker): Cell[] {
   ];
 }
 
-function stateCell({ state, silentFor }: RunningWorker): Cell {
-  return silentFor > SILENT ? { text: `silent for ${Math.round(silentFor)}s`, tone: 'bad' } : state;
+function stateCell(worker: RunningWorker): Cell {
+  const { state, silentFor } = worker;
+  return isSilent(worker) ? { text: `silent for ${Math.round(silentFor)}s`, tone: 'bad' } : state;
 }
 
 function runsText(worker: RunningWorker): string {
@@ -76,11 +73,6 @@ function runsText(worker: RunningWorker): string {
   const more = busy - named.length;
   const waits = waiting === undefined ? [] : [`${oneLine(waiting.name)} waits to run alone`];
   return [...named, ...(more > 0 && named.length > 0 ? [`${more} more`] : []), ...waits].join(', ');
-}
-
-/** Uses only the store's clock: ours may be off. */
-function ageOf({ heardAt, silentFor }: RunningWorker, moment: Date): Milliseconds {
-  return Math.max(heardAt.getTime() + silentFor * 1000 - moment.getTime(), 0);
 }
 
 export const restart = defineCommand({

@@ -2,6 +2,7 @@
 import { spanText } from '../../base/span';
 import type { Milliseconds } from '../../base/clock';
 import type { Attempt, AttemptOutcome } from '../../operations/history/attempt';
+import { labelOf } from '../../operations/worker-record';
 import { html, type Html } from '../html';
 import { type Box, flow } from '../parts/flow';
 import { OUTCOMES as RUNS } from '../parts/run-table';
@@ -105,7 +106,7 @@ function runRow(
   now: Milliseconds,
   exception: string | undefined,
 ): Html {
-  const where = kind === 'running' ? run && `${run.worker.name}:${run.worker.pid}` : told?.worker;
+  const where = kind === 'running' ? run && labelOf(run.worker) : told?.worker;
   const began = kind === 'running' ? (run === undefined ? undefined : from) : until;
   return html`<tr data-key="${String(told?.fence ?? kind)}">
     <td>${began !== undefined && moment(new Date(began), now)}</td>

@@ -8,8 +8,8 @@ import { redact } from '../../base/redact';
 import type { FoundStep } from '../../operations/checkpoints';
 import type { FoundJob } from '../../operations/found-job';
 import { completedKept } from '../../operations/history/attempt';
+import { isSilent } from '../../operations/worker-record';
 import { address } from '../addresses';
-import { SILENT } from '../health';
 import { html, type Html, type Shown } from '../html';
 import { jobButtons } from '../parts/job-table';
 import { actionForm, classLink, jobLink, queueLink } from '../parts/links';
@@ -161,8 +161,7 @@ const ADVICE: Readonly<Record<ShownState, (story: JobStory, context: PageContext
       return 'A worker has just taken it, or renewed its lease. Workers report every five seconds; then you will see here which one it is.';
     if (run === undefined)
       return 'No worker reports that it runs it, although workers report every five seconds. If its lease ends, another worker gets the job.';
-    if (run.worker.silentFor <= SILENT)
-      return 'If you cancel it, its signal aborts, and it ends once it reacts to that.';
+    if (!isSilent(run.worker)) return 'If you cancel it, its signal aborts, and it ends once it reacts to that.';
     const silence = spanText(run.worker.silentFor * 1000);
     return html`<strong class="warn">Its worker has been silent for ${silence}</strong>: it is stuck or has died. Once its lease ends, another worker gets the job.`;
   },

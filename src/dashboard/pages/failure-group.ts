@@ -4,12 +4,13 @@ import type { Attempt } from '../../operations/history/attempt';
 import { redact } from '../../base/redact';
 import { isStoreAway } from '../../connections/errors';
 import type { ErrorGroup } from '../../application/failed/error-groups';
+import { labelOf } from '../../operations/worker-record';
 import { html, type Html } from '../html';
 import { type Chart, chartFigure, countsOf } from '../parts/chart';
 import { classLink, queueLink } from '../parts/links';
 import { sourceBlock, sourcePlace, stackBlock } from '../parts/stack';
 import { factList } from '../parts/table';
-import { moment, numberText } from '../parts/text';
+import { moment, numberText, someOf } from '../parts/text';
 import { lastAttempt, readOr, workersOf } from '../readings';
 import type { PageContext } from '../view';
 
@@ -34,7 +35,7 @@ export async function groupStory(group: ErrorGroup, context: PageContext): Promi
   const read = async (): Promise<GroupStory> => {
     const attempts = await Promise.all(group.jobs.slice(0, MOST_READ).map((job) => lastAttempt(job, context)));
     const live = (await readOr(() => workersOf(connection, context), undefined, isStoreAway)) ?? [];
-    const versions = new Map(live.map(({ name, pid, version }) => [`${name}:${pid}`, version]));
+    const versions = new Map(live.map((worker) => [labelOf(worker), worker.version]));
     const named = attempts
       .flatMap((attempt) => attempt?.worker ?? [])
       .map((worker) => {
@@ -84,10 +85,9 @@ ${count > 1 && chartFigure(chartOf(group))}
 }
 
 function listed(all: readonly (readonly [string, number])[], shown: (text: string) => Html): Html {
-  const one = ([text, count]: readonly [string, number], place: number): Html =>
-    html`${place > 0 && ', '}${shown(text)}${all.length > 1 && html` <span class="soft">${numberText(count)}</span>`}`;
-  const rest = all.length - MOST_NAMED;
-  return html`${all.slice(0, MOST_NAMED).map(one)}${rest > 0 && ` and ${numberText(rest)} more`}`;
+  const one = ([text, count]: readonly [string, number]): Html =>
+    html`${shown(text)}${all.length > 1 && html` <span class="soft">${numberText(count)}</span>`}`;
+  return someOf(all, MOST_NAMED, one);
 }
 
 /** From its first failure to its last. */

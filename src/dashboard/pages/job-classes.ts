@@ -25,7 +25,7 @@ import { classLink, pageLinks, type Tab, tabs } from '../parts/links';
 import { runTable, unkeptNote } from '../parts/run-table';
 import { factList, keyNumbers } from '../parts/table';
 import { comingList, counted, numberText, secondsText, tenths, troublesOf } from '../parts/text';
-import { isUnrecorded, readEach, readOr, schedulesOf, workersOf } from '../readings';
+import { readEach, schedulesOf, workersOf } from '../readings';
 import type { Page, PageContext } from '../view';
 
 /** The lists of jobs over all queues, which one entry of the navigation leads to. */
@@ -96,7 +96,7 @@ export const jobClass: Page = async (context) => {
   const period = periodIn(query);
   const [figures, workers, runs, look, schedules] = await Promise.all([
     figuresOf(connection, context, period, { job: name }),
-    readOr(() => workersOf(connection, context), undefined, isUnrecorded),
+    workersOf(connection, context),
     lookout.see(JSON.stringify(['runs of', connection, name]), () =>
       keptRuns(manager, [connection], { name }, LAST, undefined),
     ),

@@ -1,6 +1,6 @@
 /** The first page: whether all is well, what is slow, and what comes next. */
 import { keepsJobs } from '../../connections/driver';
-import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
+import { type QueueSnapshot, type Snapshot, totalsOf } from '../../operations/snapshot';
 import type { ScheduleListing } from '../../schedule/schedules';
 import { address } from '../addresses';
 import { type Finding, findingsIn, hasLateJobs, isNeglected, scheduleFindings, wellText } from '../health';
@@ -95,19 +95,17 @@ function failureList({ count, isCut, groups, away }: RecentFailures, context: Pa
 
 function numbersOf(snapshots: readonly Snapshot[]): Html {
   const queues = snapshots.flatMap((snapshot) => snapshot.queues);
-  const sum = (of: (queue: QueueSnapshot) => number | undefined): number =>
-    queues.reduce((total, queue) => total + (of(queue) ?? 0), 0);
   const workers = new Set(snapshots.flatMap((snapshot) => snapshot.workers ?? []).map(({ id }) => id));
-  const failed = sum((queue) => queue.failed);
+  const { ready, delayed, running, failed, rate } = totalsOf(queues);
   const waits = queues.flatMap(({ oldestWait }) => oldestWait ?? []);
   const isLate = queues.some(hasLateJobs);
-  const isCounted = queues.some(({ rate }) => rate !== undefined);
+  const isCounted = queues.some((queue) => queue.rate !== undefined);
   const hasRecords = snapshots.some((snapshot) => snapshot.workers !== undefined);
   const numbers = keyNumbers([
-    isCounted && { label: 'Jobs a minute', value: tenths(sum(({ rate }) => rate)) },
-    { label: 'Waiting', value: sum(({ ready }) => ready) },
-    { label: 'Delayed', value: sum(({ delayed }) => delayed), href: address('scheduled') },
-    { label: 'Running', value: sum(({ running }) => running), href: address('running') },
+    isCounted && { label: 'Jobs a minute', value: tenths(rate) },
+    { label: 'Waiting', value: ready },
+    { label: 'Delayed', value: delayed, href: address('scheduled') },
+    { label: 'Running', value: running, href: address('running') },
     { label: 'Failed', value: failed, tone: failed > 0 && 'bad', href: address('failed') },
     {
       label: 'Oldest waits',

@@ -6,10 +6,10 @@ import type { QueueFigures } from '../../operations/figures/figures';
 import { JOB_STATES, LISTED_STATES, remembersCompleted, type JobPage } from '../../operations/found-job';
 import type { ListedJob, ListedState } from '../../operations/listed-job';
 import type { QueueSnapshot } from '../../operations/snapshot';
-import { runsOf, type WorkersRun } from '../../operations/worker-record';
+import { isSilent, labelOf, runsOf, type WorkersRun } from '../../operations/worker-record';
 import { address } from '../addresses';
 import { neededField } from '../errors';
-import { findingsIn, SILENT } from '../health';
+import { findingsIn } from '../health';
 import { html, type Html } from '../html';
 import type { Chart } from '../parts/chart';
 import { chartsOf, classTable, figuresOf, periodIn, runCharts, withoutSpans } from '../parts/figures';
@@ -188,7 +188,7 @@ function sinceText({ id, queue, at }: ListedJob, runs: readonly WorkersRun[], { 
   const run = runs.find(({ job }) => job.id === id && job.queue === queue);
   if (run === undefined) return at && html`<span class="soft">lease ends</span> ${moment(at, now)}`;
   const { worker, job } = run;
-  return html`${moment(job.since, now)} <span class="soft">on <bdi>${worker.name}:${String(worker.pid)}</bdi></span>${worker.silentFor > SILENT && html` <span class="badge bad">silent</span>`}`;
+  return html`${moment(job.since, now)} <span class="soft">on <bdi>${labelOf(worker)}</bdi></span>${isSilent(worker) && html` <span class="badge bad">silent</span>`}`;
 }
 
 /** Undefined if there is nothing to show. @param after where the shown page begins; null: the first one */

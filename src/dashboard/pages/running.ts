@@ -1,11 +1,10 @@
 /** The jobs that run now, by what their workers report: for how long, on which worker, and how far they are. */
-import type { Milliseconds } from '../../base/clock';
 import { spanText } from '../../base/span';
 import { readProgress, type FoundProgress } from '../../operations/found-job';
 import { PROGRESS } from '../../operations/history/attempt';
-import { runsOf, type RunningWorker, type WorkersJob } from '../../operations/worker-record';
+import { totalsOf } from '../../operations/snapshot';
+import { ageOf, isSilent, labelOf, type RunningWorker, runsOf, type WorkersJob } from '../../operations/worker-record';
 import { address } from '../addresses';
-import { SILENT } from '../health';
 import { html, type Html } from '../html';
 import { choiceOf, filterForm } from '../parts/filter';
 import { actionsCell, jobTable } from '../parts/job-table';
@@ -32,8 +31,7 @@ export const running: Page = async (context) => {
     allWorkers(context),
     readEach(manager.connectionNames(), (name) => snapshotOf(name, context)),
   ]);
-  const queues = seen.flatMap(({ found }) => found?.queues ?? []);
-  const reserved = queues.reduce((sum, queue) => sum + queue.running, 0);
+  const { running: reserved } = totalsOf(seen.flatMap(({ found }) => found?.queues ?? []));
   const all = runsOf(workers).map(({ worker, job }) => {
     return { ...job, worker, connection: worker.connection, state: 'running' as const };
   });
@@ -42,7 +40,7 @@ export const running: Page = async (context) => {
       ({ name, queue, worker }) =>
         name.includes(choice.name ?? '') &&
         (choice.queue === undefined || queue === choice.queue) &&
-        `${worker.name}:${worker.pid}`.includes(choice.worker ?? ''),
+        labelOf(worker).includes(choice.worker ?? ''),
     )
     // Longest-running first, because those deserve a look.
     .toSorted((a, b) => a.since.getTime() - b.since.getTime());
@@ -62,7 +60,7 @@ export const running: Page = async (context) => {
     },
     data: rows.map(({ worker, ...row }) => ({
       ...row,
-      worker: `${worker.name}:${worker.pid}`,
+      worker: labelOf(worker),
       silentFor: worker.silentFor,
     })),
   };
@@ -78,16 +76,11 @@ function unnamed(count: number, isMore: boolean): Html | undefined {
 function runningTable(jobs: readonly RunningRow[], count: number, context: PageContext): Html {
   const cells = (job: RunningRow): Html => {
     const { attempt, worker, since, progress } = job;
-    return html`<td>${queueLink(job)}</td><td class="number">${spanText(Math.max(0, nowOf(worker) - since.getTime()))}</td><td class="number">${attempt}</td>
-<td><a href="${address('running', { worker: `${worker.name}:${worker.pid}` })}"><bdi>${worker.name}</bdi>:${String(worker.pid)}</a>${worker.silentFor > SILENT && html` <span class="badge bad" title="It is stuck or has died; once the lease ends, another worker gets the job.">silent</span>`}</td>
+    return html`<td>${queueLink(job)}</td><td class="number">${spanText(ageOf(worker, since))}</td><td class="number">${attempt}</td>
+<td><a href="${address('running', { worker: labelOf(worker) })}"><bdi>${worker.name}</bdi>:${String(worker.pid)}</a>${isSilent(worker) && html` <span class="badge bad" title="It is stuck or has died; once the lease ends, another worker gets the job.">silent</span>`}</td>
 <td>${progress && html`<progress max="1" value="${progress.value}" aria-label="Progress"></progress> ${Math.floor(progress.value * 100)} % <bdi class="soft">${progress.text}</bdi>`}</td>${actionsCell(job, context)}`;
   };
   const caption = html`${counted(count, 'job runs', 'jobs run')}${count > MOST && html` <span class="soft">${MOST} of ${numberText(count)}</span>`}<span class="soft">, longest-running first</span>`;
   const columns = ['Queue', numberColumn('For'), numberColumn('Attempt'), 'Worker', 'Progress', ACTIONS];
   return jobTable({ state: 'running', jobs, caption, columns, cells }, context);
-}
-
-/** By the store's clock, like all moments of the record. */
-export function nowOf({ heardAt, silentFor }: RunningWorker): Milliseconds {
-  return heardAt.getTime() + silentFor * 1000;
 }

@@ -1,15 +1,14 @@
 /** The workers, their state, and their running jobs. */
 import { spanText } from '../../base/span';
-import type { RunningWorker } from '../../operations/worker-record';
+import { isSilent, labelOf, nowOf, type RunningWorker } from '../../operations/worker-record';
 import { address } from '../addresses';
-import { SILENT, SLOW_LOOP } from '../health';
+import { SLOW_LOOP } from '../health';
 import { html, type Html } from '../html';
 import { jobLink, queueLink } from '../parts/links';
 import { numberColumn, table } from '../parts/table';
 import { counted, moment, numberText, secondsText, troublesOf } from '../parts/text';
 import { allWorkers } from '../readings';
 import type { Page, PageContext } from '../view';
-import { nowOf } from './running';
 
 /** How many workers, queues of a worker, and running jobs are shown. */
 const MOST = 100;
@@ -41,7 +40,7 @@ function nobody({ manager }: PageContext): Html {
 
 function workerTable(found: readonly RunningWorker[]): Html {
   // Silent workers first, because somebody should look at them.
-  const sorted = found.toSorted((a, b) => Number(b.silentFor > SILENT) - Number(a.silentFor > SILENT));
+  const sorted = found.toSorted((a, b) => Number(isSilent(b)) - Number(isSilent(a)));
   const numbers = ['Completed', 'Failed', 'Lag'].map((label) => numberColumn(label));
   return table({
     caption: html`${counted(found.length, 'worker')}${found.length > MOST && html` <span class="soft">${MOST} of them, silent ones first</span>`}`,
@@ -62,7 +61,7 @@ function workerRow(worker: RunningWorker): Html {
     <th scope="row"><bdi>${name}</bdi> <span class="soft">${String(pid)}</span><br><span class="soft">${!name.startsWith(host) && html`<bdi>${host}</bdi>, `}${connection}, Onqueue ${version}</span></th>
     <td>${stateOf(worker)}${waiting && html`<br><span class="warn">${jobLink({ ...waiting, connection })} waits to run alone</span>`}</td>
     <td><ul class="names row">${names}${rest > 0 && html`<li class="soft">and ${counted(rest, 'more queue')}</li>`}</ul></td>
-    <td class="busy"><meter min="0" max="${concurrency}" value="${busy}" aria-label="busy">${busy}</meter> <a href="${address('running', { worker: `${name}:${pid}` })}">${busy} of ${concurrency}</a></td>
+    <td class="busy"><meter min="0" max="${concurrency}" value="${busy}" aria-label="busy">${busy}</meter> <a href="${address('running', { worker: labelOf(worker) })}">${busy} of ${concurrency}</a></td>
     <td class="number">${numberText(outcomes.completed)}</td>
     <td class="number">${numberText(outcomes.failed)}</td>
     <td class="number"><span class="${lag >= SLOW_LOOP ? 'warn' : ''}">${spanText(lag)}</span></td>
@@ -70,8 +69,9 @@ function workerRow(worker: RunningWorker): Html {
   </tr>`;
 }
 
-function stateOf({ state, silentFor }: RunningWorker): Html {
-  if (silentFor > SILENT)
+function stateOf(worker: RunningWorker): Html {
+  const { state, silentFor } = worker;
+  if (isSilent(worker))
     return html`<span class="badge bad" title="It is stuck, its store is unreachable, or its process has died.">silent for ${secondsText(silentFor)}</span>`;
   return html`<span class="badge ${state === 'running' ? 'good' : 'warn'}">${state}</span>`;
 }

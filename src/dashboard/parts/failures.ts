@@ -12,7 +12,7 @@ import { countsOf, sparkline } from './chart';
 import type { Choice } from './filter';
 import { actionMenu, classLink, failureButtons } from './links';
 import { ACTIONS, numberColumn, table } from './table';
-import { counted, errorLine, moment, numberText } from './text';
+import { counted, errorLine, moment, numberText, someOf } from './text';
 
 const MOST_AT_ONCE = 500;
 const HOUR: Milliseconds = 3_600_000;
@@ -136,11 +136,10 @@ function groupRow(group: ErrorGroup, choice: Choice, context: PageContext): Html
   const { name, error, count, newest, oldest, moments, queues } = group;
   const { now } = context;
   const lately = moments.filter((at) => at >= now - RECENT).length;
-  const shown = queues.slice(0, 3).map((queue, place) => html`${place > 0 && ', '}<bdi>${queue}</bdi>`);
-  const rest = queues.length > 3 && ` and ${counted(queues.length - 3, 'more queue')}`;
+  const shown = someOf(queues, 3, (queue) => html`<bdi>${queue}</bdi>`, 'queue');
   return html`<tr data-key="${JSON.stringify([name, error])}"><td class="number">${lately > 0 ? html`<strong class="bad">${numberText(lately)}</strong>` : html`<span class="soft">0</span>`}</td>
 <td class="number"><strong>${numberText(count)}</strong></td>
-<th scope="row">${classLink(newest)} <span class="soft">in ${shown}${rest}</span></th>
+<th scope="row">${classLink(newest)} <span class="soft">in ${shown}</span></th>
 <td class="line message"><a href="${address('failed', { ...choice, name, group: error })}"><bdi>${errorLine(newest.exception)}</bdi></a></td>
 <td>${sparkline(countsOf(moments, now - HOUR, RECENT, HOUR / RECENT), 'bad')}</td>
 <td class="when">${moment(newest.failedAt, now)}</td><td class="when">${count > 1 && moment(oldest.failedAt, now)}</td>

@@ -46,6 +46,14 @@ export function secondsText(span: Seconds | undefined): string {
   return span === undefined ? '' : spanText(span * 1000);
 }
 
+/** The first ones with commas between them, and how many more there are. @param noun what one of these is */
+export function someOf<Item>(all: readonly Item[], most: number, shown: (item: Item) => Html, noun?: string): Html {
+  const named = all.slice(0, most).map((item, place) => html`${place > 0 && ', '}${shown(item)}`);
+  const rest = Math.max(all.length - most, 0);
+  const more = noun === undefined ? `${numberText(rest)} more` : counted(rest, `more ${noun}`);
+  return html`${named}${rest > 0 && ` and ${more}`}`;
+}
+
 /** What could not be read. */
 export function troubles(texts: readonly Shown[]): Html {
   return html`${texts.map((text) => html`<p class="trouble">${text}</p>`)}`;
