@@ -41,7 +41,7 @@ export const uninjectedParameter = defineError('E_UNINJECTED_PARAMETER', (place:
 export const missingType = defineError('E_MISSING_TYPE', (place: ParameterPlace, emitted: string | undefined) => {
   const why =
     emitted === undefined || emitted === 'Object'
-      ? 'TypeScript emitted no type (tsx, esbuild, an interface or an import type, or two files that import each other)'
+      ? 'TypeScript emitted no type (no emitDecoratorMetadata, tsx, esbuild, an interface or an import type, or two files that import each other)'
       : `its type is ${emitted}, which no container makes`;
   const remedy = place.method === 'constructor' ? ', or take it with inject(Mailer) in a field' : WITHOUT_DECORATOR;
   return { message: `${placeText(place)}: ${why}. Write @Inject(Mailer)${remedy}.`, facts: { ...place, emitted } };

@@ -304,6 +304,13 @@ describe('forget, flush and prune', () => {
     expect(await kit.store.failed.count()).toBe(3 - forgotten);
   });
 
+  it('forget all removes nothing, and names the command that does', async () => {
+    const { stderr, code } = await kit.run('forget', 'all');
+
+    expect(stderr).toContain("There is no failed job 'all'. To remove all: onqueue flush.");
+    expect(code).toBe(1);
+  });
+
   it.each([[[]], [['1', '--error=x']]])('forget refuses %j', async (line) => {
     expect((await kit.run('forget', ...line)).code).toBe(2);
     expect(await kit.store.failed.count()).toBe(3);

@@ -85,8 +85,8 @@ describe('a declaration', () => {
     }
     expect(() => Job()(ByInterface)).toThrow(expect.objectContaining({ code: 'E_MISSING_TYPE' }));
     expect(() => Job()(ByInterface)).toThrow(
-      'ByInterface.handle, parameter 1 (_clock) in test/container/parameters.test.ts: TypeScript emitted no type (tsx, ' +
-        'esbuild, an interface or an import type, or two files that import each other). Write @Inject(Mailer), or take it with this.make(Mailer) in handle()',
+      'ByInterface.handle, parameter 1 (_clock) in test/container/parameters.test.ts: TypeScript emitted no type (no ' +
+        'emitDecoratorMetadata, tsx, esbuild, an interface or an import type, or two files that import each other). Write @Inject(Mailer), or take it with this.make(Mailer) in handle()',
     );
   });
 

@@ -40,7 +40,7 @@ export const forget = defineCommand({
       line: (count) => `Forgot ${counted(count, 'failed job')}.`,
       all: () => sweeping(call, manager, 'Forgetting', () => manager.failed.forget(filterOf(flags) ?? {})),
       one: (id) => manager.failed.forget(id, flags),
-      unknown: (id) => `There is no failed job '${id}'.`,
+      unknown: (id) => `There is no failed job '${id}'.${id === 'all' ? ' To remove all: onqueue flush.' : ''}`,
     };
     await actOnFailed(call, ids, manager, action);
   },
