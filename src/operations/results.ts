@@ -134,9 +134,11 @@ async function unlessAway(looking: Promise<Look>, left: Milliseconds): Promise<L
   }
 }
 
-function unanswered({ name, driver: store, address }: Connection, { id, within: given }: WantedResult): Error {
+function unanswered({ name, address }: Connection, { id, within: given }: WantedResult): Error {
   const deadline = Math.max(given, LAST_LOOK / 1000);
   const consequence = `it is not known whether the job ${id} has ended`;
+  // Its driver is no kind of store: `database` may be any.
+  const store = `Connection '${name}'`;
   return new QueueUnavailableError({ connection: name, store, address, consequence, deadline });
 }
 
