@@ -61,17 +61,16 @@ const UNFINISHED = raw('WHERE finished_at IS NULL OR pending <> 0');
 
 export class Batches extends DatabasePart implements BatchStore {
   async find(id: string): Promise<BatchState | undefined> {
-    return this.database.run({ consequence: `the batch ${id} was not read` }, () => this.dialect.batches.find(id));
+    return this.database.run(`the batch ${id} was not read`, () => this.dialect.batches.find(id));
   }
 
   async callbacks(id: string): Promise<BatchCallbacks | undefined> {
-    const purpose = { consequence: `what the batch ${id} sends was not read` };
-    return this.database.run(purpose, () => this.dialect.batches.callbacks(id));
+    return this.database.run(`what the batch ${id} sends was not read`, () => this.dialect.batches.callbacks(id));
   }
 
   async list({ limit, offset = 0 }: Parameters<BatchStore['list']>[0]): Promise<readonly BatchState[]> {
     const page = sql`ORDER BY created_at DESC, id DESC LIMIT ${rowLimit(limit)} OFFSET ${rowLimit(offset)}`;
-    return this.database.run({ consequence: 'no batches were listed' }, () => this.dialect.batches.list(page));
+    return this.database.run('no batches were listed', () => this.dialect.batches.list(page));
   }
 
   hold(id: string): Promise<boolean> {

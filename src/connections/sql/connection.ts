@@ -116,8 +116,8 @@ export class SqlConnection extends StoreConnection implements Connection {
   }
 
   readonly queues: Required<Queues> = this.whileOpen('queues', {
-    names: () => this.#database.run({ consequence: 'no queues were listed' }, () => queues(this.#dialect)),
-    counts: (queue) => this.#database.inPieces({ consequence: 'nothing was counted' }, countJobs(this.#dialect, queue)),
+    names: () => this.#database.run('no queues were listed', () => queues(this.#dialect)),
+    counts: (queue) => this.#database.inPieces('nothing was counted', countJobs(this.#dialect, queue)),
     clear: async (queue) => {
       const purpose = repeatable(`not all jobs of queue '${queue}' were removed`);
       const removed = await clearQueue(
@@ -131,15 +131,15 @@ export class SqlConnection extends StoreConnection implements Connection {
       return removed;
     },
     peek: async (queue, state, limit, after) => {
-      const purpose = { consequence: 'nothing was shown' };
-      const jobs = await this.#database.run(purpose, () => peek(this.#dialect, queue, state, limit, after));
+      const looking = (): ReturnType<typeof peek> => peek(this.#dialect, queue, state, limit, after);
+      const jobs = await this.#database.run('nothing was shown', looking);
       return jobs.map((job) => ({ ...shown(job), place: job.place }));
     },
     find: async (id, queue) => {
-      const purpose = { consequence: `job ${id} was not looked for` };
-      const reading = repeatable(purpose.consequence);
+      const consequence = `job ${id} was not looked for`;
+      const reading = repeatable(consequence);
       for (let looks = 0; ; looks += 1) {
-        const job = await this.#database.run(purpose, () => find(this.#dialect, id, queue));
+        const job = await this.#database.run(consequence, () => find(this.#dialect, id, queue));
         if (job !== undefined) return { ...shown(job), queue: job.queue, state: job.state };
         if (looks === MOST_LOOKS) return 'unseen';
         // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.

@@ -14,19 +14,7 @@ import {
 import { tiesAtEnd, type Batches } from './batches';
 import { FENCE, tiedIn, type Dialect, type ReservationToken } from './dialect';
 import { orderOf, repeatable, DatabasePart, type Purpose, type Database } from './database';
-import {
-  numberOf,
-  numeral,
-  raw,
-  rowsOf,
-  runAll,
-  sql,
-  written,
-  type Row,
-  type Sql,
-  type SqlRow,
-  type Work,
-} from './statement';
+import { numberOf, numeral, raw, rowsOf, runAll, sql, written, type Row, type Sql, type Work } from './statement';
 import { cancel, cancelledOf, readSomeIds, withId } from './jobs';
 
 /** Jobs of other programs whose ids are read in one call. */
@@ -60,8 +48,8 @@ export class SqlControl extends DatabasePart implements Control {
 
   async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
     const ids = reservations.map(({ token }) => (token as ReservationToken).id);
-    const purpose = { consequence: 'no job learned that it was cancelled' };
-    const cancelled = await this.database.run(purpose, () => cancelledOf(this.dialect, ids));
+    const consequence = 'no job learned that it was cancelled';
+    const cancelled = await this.database.run(consequence, () => cancelledOf(this.dialect, ids));
     return ids.map((id) => cancelled.get(id) ?? false);
   }
 
@@ -120,7 +108,7 @@ export class SqlControl extends DatabasePart implements Control {
 
   async limits(): Promise<readonly RunningLimit[]> {
     const { read, tables } = this.dialect;
-    const rows = await this.database.run({ consequence: 'no limits were listed' }, () =>
+    const rows = await this.database.run('no limits were listed', () =>
       rowsOf(sql`SELECT ${read('value')}, amount FROM ${tables.orders} WHERE kind = 'running'`),
     );
     const limits = rows.map(([queue, amount]) => ({ queue: String(queue), running: Number(amount) }));
@@ -129,13 +117,11 @@ export class SqlControl extends DatabasePart implements Control {
 
   async paused(): Promise<readonly Pause[]> {
     const { read } = this.dialect;
-    const [rows, over] = await this.database
-      .run({ consequence: 'no paused queues were listed' }, () =>
-        runAll([sql`SELECT ${read('value')}, ends_at ${this.#paused}`, sql`SELECT 1 ${this.#over} LIMIT 1`]),
-      )
-      .then((results) => results.map((result) => result.rows) as [readonly SqlRow[], readonly SqlRow[]]);
-    if (over.length > 0) await this.#tidy();
-    const pauses = rows.map(([queue, until]) => pauseOf(String(queue), (numberOf(until) ?? Infinity) * 1000));
+    const [paused, over] = await this.database.run('no paused queues were listed', () =>
+      runAll([sql`SELECT ${read('value')}, ends_at ${this.#paused}`, sql`SELECT 1 ${this.#over} LIMIT 1`]),
+    );
+    if (over!.rows.length > 0) await this.#tidy();
+    const pauses = paused!.rows.map(([queue, until]) => pauseOf(String(queue), (numberOf(until) ?? Infinity) * 1000));
     return pauses.toSorted((a, b) => (a.queue < b.queue ? -1 : 1));
   }
 

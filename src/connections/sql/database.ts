@@ -43,35 +43,30 @@ export interface Tables {
   diagnose(): Promise<readonly Diagnosis[]>;
 }
 
-export type DatabaseParts = Pick<Database, 'name' | 'address' | 'dialect' | 'engine' | 'tables' | 'waiters'>;
-
 export class Database {
-  /** That of the connection in the configuration. */
-  readonly name: string;
-  /** For display: without a password. */
-  readonly address: string;
-  readonly dialect: Dialect;
-  readonly engine: Engine;
-  readonly tables: Tables;
-  readonly waiters: Waiters;
+  /** @param name that of the connection in the configuration. @param address for display: without a password */
+  constructor(
+    readonly name: string,
+    readonly address: string,
+    readonly dialect: Dialect,
+    readonly engine: Engine,
+    readonly tables: Tables,
+    readonly waiters: Waiters,
+  ) {}
 
-  constructor({ name, address, dialect, engine, tables, waiters }: DatabaseParts) {
-    this.name = name;
-    this.address = address;
-    this.dialect = dialect;
-    this.engine = engine;
-    this.tables = tables;
-    this.waiters = waiters;
-  }
-
-  /** Runs work if the tables exist. @throws what `Engine.run` throws, and why the tables cannot be used */
-  async run<T>(purpose: Purpose, work: () => Work<T>): Promise<T> {
+  /**
+   * Runs work if the tables exist. @throws what `Engine.run` throws, and why the tables cannot be used
+   *
+   * @param given what it is for; a text, if it only reads: what was not done if the call fails
+   */
+  async run<T>(given: Purpose | string, work: () => Work<T>): Promise<T> {
+    const purpose = typeof given === 'string' ? { consequence: given } : given;
     await this.tables.check(purpose.consequence);
     return this.engine.run(purpose, work);
   }
 
   /** Runs each step of the work in a call of its own, so that others can run in between. */
-  inPieces<T>(purpose: Purpose, work: Work<T>): Promise<T> {
+  inPieces<T>(purpose: Purpose | string, work: Work<T>): Promise<T> {
     return perform({ run: (statements) => this.run(purpose, () => runAll(statements)) }, work);
   }
 

@@ -75,7 +75,7 @@ export class Exchanger {
     // Usually an idle worker is polling. Without locks it hinders nobody.
     if (dialect.jobs.idle !== undefined) {
       const look = (): Work<Outlook | undefined> => dialect.jobs.idle!(request.queues);
-      const outlook = await this.#database.run({ consequence: NOT_RESERVED }, look);
+      const outlook = await this.#database.run(NOT_RESERVED, look);
       if (outlook !== undefined) {
         const { stuck, ...rest } = outlook;
         if (!(await this.#mend(stuck))) return this.#withNews({ reservations: [], setAside: [], ...rest });
@@ -85,9 +85,7 @@ export class Exchanger {
   }
 
   async exchange(settlements: readonly Settlement[], request?: Wanted): Promise<Settled> {
-    if (settlements.length === 0)
-      return request === undefined ? NOTHING : { results: [], reply: await this.reserve(request) };
-    await this.clients.clearDoubts((client) => this.#exchangeAs(client, [], undefined));
+    if (settlements.length > 0) await this.clients.clearDoubts((client) => this.#exchangeAs(client, [], undefined));
     return this.#settling.inPages(settlements, async (page, isLast) => {
       const wanted = isLast ? request : undefined;
       if (page.length > 0) return this.#exchange(page, wanted);

@@ -60,19 +60,16 @@ export class FailedJobs extends DatabasePart implements FailedStore {
   }
 
   async list(options: Parameters<FailedStore['list']>[0]): Promise<readonly ListedEntry[]> {
-    const purpose = { consequence: 'no failed jobs were listed' };
-    return this.database.inPieces(purpose, this.#page(options));
+    return this.database.inPieces('no failed jobs were listed', this.#page(options));
   }
 
   async find(id: string): Promise<readonly FailedEntry[]> {
-    const purpose = { consequence: `the failed job ${id} was not read` };
-    const entry = await this.database.run(purpose, () => failedJob(this.dialect, id));
+    const entry = await this.database.run(`the failed job ${id} was not read`, () => failedJob(this.dialect, id));
     return entry === undefined ? [] : [entry];
   }
 
   async count(queue?: string): Promise<number> {
-    const purpose = { consequence: 'no failed jobs were counted' };
-    return this.database.inPieces(purpose, countMany(this.dialect, this.#of(queue), raw('id')));
+    return this.database.inPieces('no failed jobs were counted', countMany(this.dialect, this.#of(queue), raw('id')));
   }
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {

@@ -49,7 +49,7 @@ export class SqlLanes extends DatabasePart implements LaneStore {
    * @param only some queues. Absent: all
    */
   async recount(repair: boolean, only?: readonly string[]): Promise<readonly Finding[]> {
-    const looking = { consequence: 'the lanes were not recounted' };
+    const looking = 'the lanes were not recounted';
     const findings: Finding[] = [];
     for (const queue of only ?? (await this.database.run(looking, () => queues(this.dialect)))) {
       for (let after: string | undefined = ''; after !== undefined;) {
@@ -67,8 +67,7 @@ export class SqlLanes extends DatabasePart implements LaneStore {
 
   /** After all jobs of a queue are held or gone. Returns whether one came in. */
   async mend(queue: string): Promise<boolean> {
-    const looking = { consequence: 'no held job was let in' };
-    const found = await this.database.run(looking, () => roomyLanes(this.dialect, queue));
+    const found = await this.database.run('no held job was let in', () => roomyLanes(this.dialect, queue));
     return found.length > 0 && (await this.#letIn(queue, found)) > 0;
   }
 
@@ -80,8 +79,7 @@ export class SqlLanes extends DatabasePart implements LaneStore {
   }
 
   #page(queue: string, after: string, only?: string): Promise<readonly KnownLane[]> {
-    const purpose = { consequence: 'no lanes were listed' };
-    return this.database.inPieces(purpose, lanesBehind(this.dialect, queue, after, only));
+    return this.database.inPieces('no lanes were listed', lanesBehind(this.dialect, queue, after, only));
   }
 
   /** @param lanes sorted */

@@ -62,12 +62,12 @@ export class PushLane {
 
   /** Pushes jobs unless others were pushed under the key before. */
   async pushOnce({ queue, entries, begins }: Parameters<KeyStore['pushOnce']>[0], once: Once): Promise<PushedOnce> {
-    const looking = { consequence: entries.length === 1 ? 'the job was not queued' : 'the jobs were not queued' };
-    const known = await this.#database.run(looking, () => lookOnce(this.#database.dialect, once));
+    const consequence = entries.length === 1 ? 'the job was not queued' : 'the jobs were not queued';
+    const known = await this.#database.run(consequence, () => lookOnce(this.#database.dialect, once));
     if (known !== undefined) return known;
     const jobs = queuedJobs(queue, entries);
     const holders = (refused: PushAnswer) => this.#checked(jobs, refused, begins);
-    const purpose = { ...repeatable(looking.consequence), durable: true };
+    const purpose = { ...repeatable(consequence), durable: true };
     const pushed = await this.#database.run(purpose, () =>
       pushOnce(this.#database.dialect, jobs, begins, once, holders),
     );
@@ -94,7 +94,7 @@ export class PushLane {
     const divided: SqlSession = {
       run: (statements) =>
         statements[0]?.apart === true
-          ? this.#database.run({ consequence: purpose.consequence }, () => runAll(statements))
+          ? this.#database.run(purpose.consequence, () => runAll(statements))
           : session.run(statements),
     };
     for (const page of pages) {

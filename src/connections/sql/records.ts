@@ -84,15 +84,14 @@ export class SqlRecords extends DatabasePart implements RecordStore {
     const { tables, read, now } = this.dialect;
     // `ends_at` is not a condition, or PostgreSQL might scan all records of the kind by their ends.
     const value = sql`CASE WHEN ends_at > ${now()} THEN ${read('value')} END`;
-    const found = await this.database.run({ consequence: `the record ${id} was not read` }, () =>
+    const found = await this.database.run(`the record ${id} was not read`, () =>
       valueOf(sql`SELECT ${value} FROM ${tables.records} WHERE ${this.#isThis(kind, id)}`),
     );
     return found === null ? undefined : String(found);
   }
 
   async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
-    const purpose = { consequence: 'no records were listed' };
-    const rows = await this.database.inPieces(purpose, this.#page(kind, limit, offset));
+    const rows = await this.database.inPieces('no records were listed', this.#page(kind, limit, offset));
     return rows.map(([id, value]) => ({ kind, id: String(id), value: String(value) }));
   }
 
@@ -114,7 +113,7 @@ export class SqlRecords extends DatabasePart implements RecordStore {
     const { tables, read, text, now } = this.dialect;
     const rows: SqlRow[] = [];
     for (const page of pagesOf(names, () => 0, READ_TOGETHER)) {
-      const some = await this.database.run({ consequence: 'no sums were read' }, () =>
+      const some = await this.database.run('no sums were read', () =>
         rowsOf(sql`SELECT ${read('name')}, ${read('field')}, amount, CASE WHEN ends_at > ${now()} THEN 1 ELSE 0 END
           FROM ${tables.sums} WHERE name IN (${page.map((name) => text(name))})`),
       );
@@ -166,8 +165,7 @@ export class SqlRecords extends DatabasePart implements RecordStore {
   async #removeBeyond(kind: string, most: number, count: number): Promise<void> {
     const { tables, remove, skipLocked } = this.dialect;
     const purpose = repeatable('not all of the records beyond the bound were removed');
-    const { consequence } = purpose;
-    const first = await this.database.inPieces({ consequence }, this.#placeAfter(kind, most));
+    const first = await this.database.inPieces(purpose.consequence, this.#placeAfter(kind, most));
     if (first === undefined) return;
     // Without an order, as PostgreSQL would sort all that are beyond the bound.
     const page = sql`SELECT kind, id ${this.#upTo(kind, first)} LIMIT ${REMOVED} ${skipLocked}`;

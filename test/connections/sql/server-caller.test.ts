@@ -3,7 +3,7 @@ import { systemClock, type Clock } from '../../../src/base/clock';
 import { mysqlErrors } from '../../../src/connections/sql/mysql/errors';
 import { postgresErrors } from '../../../src/connections/sql/postgres/errors';
 import { timeOf } from '../../../src/connections/sql/jobs';
-import { Database, type DatabaseParts } from '../../../src/connections/sql/database';
+import { Database, type Tables } from '../../../src/connections/sql/database';
 import { ServerCaller, type SqlClient } from '../../../src/connections/sql/server/caller';
 import { MovedClock } from '../../support/moved-clock';
 import { raw } from '../../../src/connections/sql/statement';
@@ -78,8 +78,8 @@ describe.each([
     const client: SqlClient = { identity: {}, run: async () => [{ rows, written: 0 }], release: () => undefined };
     const caller = callerOn(errors, async () => client);
     const check = async (consequence: string): Promise<void> => void (await caller.run({ consequence }, work));
-    const parts = { name: 'database', engine: caller, tables: { check } } as unknown as DatabaseParts;
-    const asked = new Database(parts).run({ consequence: 'nothing was done' }, work);
+    const [tables, none] = [{ check } as unknown as Tables, {} as never];
+    const asked = new Database('database', 'here', none, caller, tables, none).run('nothing was done', work);
     await caller.close();
 
     expect(await asked).toBe(7);

@@ -11,7 +11,7 @@ import {
   type Verdict,
 } from '../../kit/caller';
 import type { Dialect, Trouble } from '../dialect';
-import { type Engine, type Purpose, Database, type DatabaseParts } from '../database';
+import { type Engine, type Purpose, Database } from '../database';
 import { BrokenTransaction, perform, type SqlSession, type Work } from '../statement';
 import { ConnectionClosedError } from '../../errors';
 import { databaseRefused, notMigrated } from '../errors';
@@ -192,22 +192,22 @@ export const connectTimeout = ({ deadline }: Pick<OpenContext, 'deadline'>): Mil
   Math.min(2, deadline / 2) * 1000;
 
 interface ServerParts
-  extends Pick<DatabaseParts, 'address' | 'dialect' | 'waiters'>, Pick<CallerSettings, 'product' | 'pool'> {
+  extends Pick<Database, 'address' | 'dialect' | 'waiters'>, Pick<CallerSettings, 'product' | 'pool'> {
   readonly config: DatabaseConfig;
   readonly context: OpenContext;
   readonly schema: Schema;
 }
 
 /** Makes the connection to a database server from the parts of its dialect and driver. */
-export function serverConnection({ config, context, schema, product, pool, ...parts }: ServerParts): SqlConnection {
+export function serverConnection(parts: ServerParts): SqlConnection {
+  const { config, context, schema, product, pool, address, dialect, waiters } = parts;
   const { name, clock, logger, deadline, origin } = context;
-  const { address, dialect } = parts;
   const caller = new ServerCaller({ name, address, clock, deadline, origin, product, errors: dialect, pool });
   const tables = new ServerTables(schema, caller, logger);
   const storeClock = new StoreClock(clock);
   const ask = async (): Promise<number> =>
     (await caller.run({ consequence: 'the time of the server was not read' }, () => timeOf(dialect))) * 1000;
-  return new SqlConnection(new Database({ ...parts, name, engine: caller, tables }), {
+  return new SqlConnection(new Database(name, address, dialect, caller, tables, waiters), {
     clock,
     threadAccess: threadAccessOf(config, context),
     now: () => storeClock.current(ask),

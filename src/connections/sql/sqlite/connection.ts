@@ -52,7 +52,7 @@ export function connectSqlite(file: string, context: OpenContext): SqlConnection
     version: () => engine.glance(() => valueOf(raw('PRAGMA data_version'))),
   });
   const tables = tablesOf(engine, names, file);
-  return new SqlConnection(new Database({ name, address: file, dialect, engine, tables, waiters }), {
+  return new SqlConnection(new Database(name, file, dialect, engine, tables, waiters), {
     clock,
     threadAccess: threadAccessOf({ driver: 'database', url: `sqlite:${file}` }, context),
     now: async () => clock.now(),
