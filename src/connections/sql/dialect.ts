@@ -155,8 +155,6 @@ export interface Line {
   readonly state: Readonly<Record<LineState, Sql>>;
   /** Neither in line nor reserved: delayed or held. */
   readonly unplaced: Sql;
-  /** When a held job would be due, so that nobody takes it: later than any delayed job. Seconds since 1970. */
-  readonly heldAt: Seconds;
   /** When a job becomes ready or its lease ends. */
   readonly at: Readonly<Record<'delayed' | 'reserved', Sql>>;
   /** The columns that the jobs of a state are ordered by, the last of which is `id`. None is NULL. */
@@ -413,7 +411,7 @@ export const READY = 'place IS NOT NULL AND reserved_at IS NULL';
 export const DELAYED = 'place IS NULL AND reserved_at IS NULL';
 export const RESERVED = 'reserved_at IS NOT NULL';
 
-/** When held jobs would be due, where columns can hold it: see `Line.heldAt`. */
+/** When held jobs would be due, where columns can hold it, so that nobody takes them: later than any delayed job. */
 export const HELD_AT = 9e15;
 
 /**
@@ -435,7 +433,6 @@ export const indexedLine = (
     held: raw(`${DELAYED} AND ${due} = ${HELD_AT}`),
   },
   unplaced: raw(DELAYED),
-  heldAt: HELD_AT,
   at: { delayed: raw(due), reserved: raw('lease_until') },
   order: {
     ready: [raw('place'), raw('id')],
@@ -503,8 +500,8 @@ export interface StoredJob {
   readonly id: RowId;
   readonly payload: Buffer;
   readonly counters: Counters;
-  /** Whether it was cancelled while running, or the reason. */
-  readonly cancelled: boolean | string;
+  /** Whether it was cancelled while running. */
+  readonly cancelled: boolean;
   /** Seconds since 1970: when it becomes ready, or when its lease ends. */
   readonly at: Seconds | undefined;
 }

@@ -289,7 +289,8 @@ export function outlookStatement(
     (SELECT amount - (SELECT count(*) ${line} AND ${state.reserved}) FROM ${orders} WHERE kind = 'running' AND value = ${queue})`;
 }
 
-export function queueOutlook(queue: string, row: SqlRow, { heldAt }: Pick<Line, 'heldAt'>): QueueOutlook {
+/** @param heldAt when held jobs would be due */
+export function queueOutlook(queue: string, row: SqlRow, heldAt: Seconds): QueueOutlook {
   const [ready = null, due = null, leaseEnd = null, pause = null, restart = null, cancelling = null, room = null] = row;
   const isHeld = due !== null && Number(due) >= heldAt;
   return {
@@ -362,7 +363,7 @@ export function handedOut(taken: readonly TakenJob[]): HandedOut {
       rewritten.push({ ...token, payload, uuid });
     }
     texts.add(text);
-    reservations.push({ queue, payload, counters, token, ...(cancelled !== false && { cancelled }) });
+    reservations.push({ queue, payload, counters, token, ...(cancelled && { cancelled }) });
   }
   return { reservations, rewritten, unreadable };
 }

@@ -145,7 +145,8 @@ export class SqlRecords extends DatabasePart implements RecordStore {
   *#add(addition: Addition): Work<void> {
     const { tables, after, addOnce } = this.dialect;
     yield* addOnce(addition);
-    yield* removeBefore(this.dialect, tables.sums, ['name', 'field'], after(-AFTERGLOW), addition.amounts.length);
+    const most = SWEPT + addition.amounts.length;
+    yield* removeBefore(this.dialect, tables.sums, ['name', 'field'], 'ends_at', after(-AFTERGLOW), most);
   }
 
   *#replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Work<boolean> {
@@ -211,19 +212,20 @@ export class SqlRecords extends DatabasePart implements RecordStore {
 
 /** Removes records that have ended: `SWEPT` more than are being written. */
 export function* removeEnded(dialect: Dialect, count: number): Work<void> {
-  yield* removeBefore(dialect, dialect.tables.records, RECORDS, dialect.now(), count);
+  yield* removeBefore(dialect, dialect.tables.records, RECORDS, 'ends_at', dialect.now(), SWEPT + count);
 }
 
 function* removeBefore(
   { remove, skipLocked }: Dialect,
   table: Sql,
   key: readonly string[],
+  end: string,
   moment: Sql,
-  count: number,
+  most: number,
 ): Work<void> {
-  const columns = key.map((name) => raw(name));
-  const ended = sql`SELECT ${columns} FROM ${table} WHERE ends_at > ${BEFORE_ALL} AND ends_at <= ${moment}
-    ORDER BY ends_at LIMIT ${SWEPT + count} ${skipLocked}`;
+  const [columns, ends] = [key.map((name) => raw(name)), raw(end)];
+  const ended = sql`SELECT ${columns} FROM ${table} WHERE ${ends} > ${BEFORE_ALL} AND ${ends} <= ${moment}
+    ORDER BY ${ends} LIMIT ${most} ${skipLocked}`;
   yield* written(remove(table, key, ended));
 }
 
@@ -287,7 +289,7 @@ export class Locks extends DatabasePart implements LockStore {
 
   /** Each statement decides by itself whether the lock is taken, so of two at the same time only one gets it. */
   *#acquire(name: string, token: string, ttl: Seconds): Work<boolean> {
-    const { tables, key, now, after, insertNew, remove, skipLocked } = this.dialect;
+    const { tables, key, now, after, insertNew } = this.dialect;
     const { locks } = tables;
     const own = sql`token = ${key(token)}`;
     const isFree = sql`(${own} OR expires_at <= ${now()})`;
@@ -297,9 +299,7 @@ export class Locks extends DatabasePart implements LockStore {
     if (taken > 0) return true;
     const added = insertNew(locks, { name: key(name), token: key(token), expires_at: after(ttl) });
     if ((yield* written(added)) === 0) return false;
-    const ended = sql`SELECT name FROM ${locks} WHERE expires_at > ${BEFORE_ALL} AND expires_at <= ${now()}
-      ORDER BY expires_at LIMIT ${REMOVED_WITH} ${skipLocked}`;
-    yield* written(remove(locks, ['name'], ended));
+    yield* removeBefore(this.dialect, locks, ['name'], 'expires_at', now(), REMOVED_WITH);
     return true;
   }
 

@@ -1,5 +1,5 @@
 import type { Reservation, Settlement } from '../../../src/connections/contract';
-import { SqliteWaking } from '../../../src/connections/sql/sqlite/waking';
+import { FileWatch } from '../../../src/connections/sql/sqlite/waking';
 import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
 import { reserveFrom, settleIn } from '../../support/exchange';
 
@@ -71,7 +71,7 @@ describe('a job that follows an outcome', () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: payload('a') }]);
     const [reservation] = await reserve(connection);
-    const told = jest.spyOn(SqliteWaking.prototype, 'wrote');
+    const told = jest.spyOn(FileWatch.prototype, 'wroteTo');
     await settleIn(connection, [{ outcome: 'completed', reservation: reservation!, next: [follower('b')] }]);
     expect(told.mock.calls).toContainEqual(['next']);
     told.mockRestore();

@@ -246,9 +246,7 @@ function exchanged(results: readonly SqlResult[], request: Wanted | undefined): 
   const settled = new Set(String(settledIds ?? '').split(','));
   if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity }, sentTo };
   const { queues } = request;
-  const outlooks = results
-    .slice(2)
-    .map(({ rows }, index) => queueOutlook(queues[index]!, rows[0]!, { heldAt: HELD_AT }));
+  const outlooks = results.slice(2).map(({ rows }, index) => queueOutlook(queues[index]!, rows[0]!, HELD_AT));
   const isCancelling = outlooks[0]?.isCancelling;
   const late = outlooks.filter(({ due }) => due <= Number(now)).map(({ queue }) => queue);
   return {

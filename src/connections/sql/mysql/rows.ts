@@ -83,7 +83,6 @@ export function mysqlLine({ jobs, turns }: MysqlNames): Line {
       held: sql`${state(DELAYED)} AND turn >= ${raw(String(HELD_AT))}`,
     },
     unplaced: state(DELAYED),
-    heldAt: HELD_AT,
     at: { delayed: raw('turn'), reserved: raw('turn') },
     order: { ready: TURN, delayed: TURN, reserved: RESERVED_ORDER, held: TURN },
     along: { reserved: raw('turn') },

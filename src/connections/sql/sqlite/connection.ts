@@ -12,7 +12,7 @@ import { Database, type Engine, type Tables } from '../database';
 import { raw, valueOf, rowsOf, type SqlValue, type Work, insertInto, run, runAll, sql, written } from '../statement';
 import { SqlConnection } from '../connection';
 import { tableNames, threadAccessOf, type TableNames, eachTable } from '../address';
-import { watchOf, SqliteWaking } from './waking';
+import { sqliteWaking } from './waking';
 import { SqliteEngine, userTransaction, type OwnDatabase } from './engine';
 import { prepareTables, TABLES_VERSION, tablesSql, failedColumns, nextPlace, read, sqliteLine } from './schema';
 import { statfsSync } from 'node:fs';
@@ -45,9 +45,9 @@ export function connectSqlite(file: string, context: OpenContext): SqlConnection
   // Differs between builds of SQLite.
   const build = (): SqlValue | undefined => engine.glance(() => valueOf(raw('SELECT sqlite_source_id()')));
   const dialect = sqliteDialect(names, now, { connection: name, file, engine: build });
-  const waiters = new SqliteWaking({
+  const waiters = sqliteWaking({
     clock,
-    watch: watchOf(file),
+    file,
     nextIn: (queues) => engine.glance(() => dialect.jobs.nextIn(queues)) ?? Infinity,
     version: () => engine.glance(() => valueOf(raw('PRAGMA data_version'))),
   });

@@ -290,11 +290,8 @@ function identityOf(file: string): string {
  * another type, and reading a TEXT column that is not UTF-8. Therefore every value is checked here, and every statement
  * reads text as `CAST(… AS BLOB)`, which also keeps what follows a NUL character.
  */
-export interface SqliteDatabase {
-  readonly inTransaction: boolean;
+export interface SqliteDatabase extends Omit<EngineHandle, 'prepare'> {
   prepare(sql: string): SqliteStatement;
-  exec(sql: string): void;
-  close(): void;
 }
 
 export interface EngineHandle {

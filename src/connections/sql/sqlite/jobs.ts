@@ -297,7 +297,7 @@ export class SqliteJobs implements JobStatements {
 
   *#outlookOf(queue: string): Work<QueueOutlook> {
     const [row = []] = yield* rowsOf(this.#sql.one('outlook', [queue]));
-    return queueOutlook(queue, row, { heldAt: HELD_AT });
+    return queueOutlook(queue, row, HELD_AT);
   }
 }
 

@@ -1,37 +1,23 @@
 /** Waits for work in a file by looking at its tables, so that no wake-up can come too early and be missed. */
 import { systemClock, type Clock, type Milliseconds, type Seconds, type Timer } from '../../../base/clock';
-import type { Wanted } from '../../contract';
-import type { Listening, Wake } from '../../kit/connection';
+import type { Wake } from '../../kit/connection';
 import type { Waiters } from '../waiters';
 import type { SqlValue } from '../statement';
 import { statSync, watch, type FSWatcher } from 'node:fs';
 
-export interface SqliteWakingOptions {
+interface Waking {
   readonly clock: Clock;
-  readonly watch: FileWatch;
+  /** Its canonical path. */
+  readonly file: string;
   /** Seconds until one of the queues has a job; 0: now. Infinity also if the file cannot be read at the moment. */
   readonly nextIn: (queues: readonly string[]) => Seconds;
   /** Changes when another connection has written. */
   readonly version: () => SqlValue | undefined;
 }
 
-export class SqliteWaking implements Waiters {
-  readonly #options: SqliteWakingOptions;
-
-  constructor(options: SqliteWakingOptions) {
-    this.#options = options;
-  }
-
-  listening({ queues }: Wanted): Listening {
-    return { keepAlive: false, listen: (wake) => this.#listen([...new Set(queues)], wake) };
-  }
-
-  wrote(queue: string): void {
-    this.#options.watch.wroteTo(queue);
-  }
-
-  #listen(queues: readonly string[], wake: Wake): () => void {
-    const { clock, watch, nextIn, version } = this.#options;
+export function sqliteWaking({ clock, file, nextIn, version }: Waking): Waiters {
+  const watch = watchOf(file);
+  const listen = (queues: readonly string[], wake: Wake): (() => void) => {
     let seen: SqlValue | undefined;
     let timer: Timer | undefined;
     const look = (): void => {
@@ -55,7 +41,11 @@ export class SqliteWaking implements Waiters {
       timer?.cancel();
       watch.remove(watcher);
     };
-  }
+  };
+  return {
+    listening: ({ queues }) => ({ keepAlive: false, listen: (wake) => listen([...new Set(queues)], wake) }),
+    wrote: (queue) => watch.wroteTo(queue),
+  };
 }
 
 const LOOK_EVERY: Milliseconds = 1000;
@@ -82,14 +72,14 @@ export function watchOf(file: string): FileWatch {
   return known;
 }
 
-export /**
+/**
  * Tells this process when a file was written to: at once if this process wrote, when the write-ahead log changes if others
  * did, and once a second as a fallback for file systems that report nothing.
  *
  * There is one watch for each file, shared by all connections of the process. It only watches while somebody waits, and does
  * not keep the process alive.
  */
-class FileWatch {
+export class FileWatch {
   readonly #file: string;
   readonly #watchers = new Set<Watcher>();
   #handle: FSWatcher | undefined;
