@@ -134,6 +134,13 @@ export class RedisCaller extends StoreCaller<Asked> {
     return this.#carryOut(askedFor(command, consequence, [command, args], patience));
   }
 
+  /** By the server's clock. */
+  async time(): Promise<Milliseconds> {
+    const time = await this.command('time', [], 'the time of Redis was not read');
+    const [seconds, microseconds] = (time as readonly Buffer[]).map(Number) as [number, number];
+    return (seconds + (this.settings.offset?.() ?? 0)) * 1000 + microseconds / 1000;
+  }
+
   /** The members of a sorted set with their scores, the highest first. */
   async highest(key: string, start: number, limit: number, consequence: string): Promise<readonly Scored[]> {
     if (limit === 0) return [];

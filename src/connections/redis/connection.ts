@@ -112,7 +112,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.locks = this.whileOpen('locks', new RedisLockStore(this.#store));
     this.batches = this.whileOpen('batches', new RedisBatchStore(this.#store));
     this.lanes = this.whileOpen('lanes', new RedisLanes(this.#store));
-    this.control = this.whileOpen('control', new RedisControl(this.#store, () => this.#time()));
+    this.control = this.whileOpen('control', new RedisControl(this.#store));
     this.#channels = new RecordChannels(caller, () =>
       source.cluster ? this.#recordNode() : (source.open(() => null) as Redis),
     );
@@ -297,19 +297,13 @@ export class RedisConnection extends StoreConnection implements Connection {
 
   now(): Promise<Milliseconds> {
     this.checkOpen('now');
-    return this.#storeClock.current(() => this.#time());
-  }
-
-  async #time(): Promise<Milliseconds> {
-    const time = await this.#store.caller.command('time', [], 'the time of Redis was not read');
-    const [seconds, microseconds] = (time as readonly Buffer[]).map(Number) as [number, number];
-    return (seconds + (this.#context.offset?.() ?? 0)) * 1000 + microseconds / 1000;
+    return this.#storeClock.current(() => this.#store.caller.time());
   }
 
   /** A client for the cluster master that has the records. Undefined if that is not known. */
   async #recordNode(): Promise<Redis | undefined> {
     const { caller, keys } = this.#store;
-    const { values } = keys.records('');
+    const [values] = keys.records('');
     const found = this.#link.nodeClient(values);
     if (found !== undefined) return found;
     // The client learns the nodes before its first command.

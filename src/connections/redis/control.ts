@@ -2,7 +2,7 @@
  * Orders to the workers of a Redis, kept in hashes and a sorted set; in a cluster each queue has its own. And the search for a job
  * by its id, which an order to cancel begins with. And lanes.
  */
-import type { Milliseconds, Seconds } from '../../base/clock';
+import type { Seconds } from '../../base/clock';
 import { groupsOf, MOST_JOBS, pagesOf } from '../../base/collections';
 import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
@@ -60,14 +60,6 @@ const RUNNING = 'running:';
 type Order = readonly [key: string, field: string, value: Buffer, orders: Readonly<Record<string, Buffer>>];
 
 export class RedisControl extends RedisPart implements Control {
-  readonly #time: () => Promise<Milliseconds>;
-
-  /** @param time asks the store for its time */
-  constructor(store: RedisStore, time: () => Promise<Milliseconds>) {
-    super(store);
-    this.#time = time;
-  }
-
   async cancel(
     id: string,
     queue?: string,
@@ -231,7 +223,7 @@ export class RedisControl extends RedisPart implements Control {
       controlOf.set(String(name), key);
     }
     // Usually no pause has an end, and no further call is needed.
-    const now = pauses.some(({ until }) => until !== undefined) ? await this.#time() : 0;
+    const now = pauses.some(({ until }) => until !== undefined) ? await this.store.caller.time() : 0;
     const lasting = pauses.filter(({ until = Infinity }) => until > now);
     const over = pauses.filter(({ until = Infinity }) => until <= now).map(({ queue }) => queue);
     for (const [control, queues] of groupsOf(over, (queue) => controlOf.get(queue)!)) this.#tidy(control, queues);

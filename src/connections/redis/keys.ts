@@ -76,20 +76,15 @@ export class Keys {
     return `${this.prefix}:${this.#own(`lock:${name}`)}`;
   }
 
-  /** The keys of all records of a kind. In a cluster all kinds share a slot. */
-  records(kind: string) {
+  /** The keys of all records of a kind. hash: id → value; sorted set: id → when it expires. In a cluster all kinds share a slot */
+  records(kind: string): readonly [values: string, ends: string] {
     const values = `${this.prefix}:${this.#own('records')}:${kind}`;
-    return {
-      /** hash: id → value */
-      values,
-      /** sorted set: id → when the record expires */
-      ends: `${values}:ends`,
-    };
+    return [values, `${values}:ends`];
   }
 
   /** channel: wakes those who wait for a record. All databases of a Redis share channels */
   recordChannel(kind: string, id: string): string {
-    return `${this.records(kind).values}:${id}`;
+    return `${this.records(kind)[0]}:${id}`;
   }
 
   /** hash: name of an amount → its sum. In a cluster all sums share a slot */

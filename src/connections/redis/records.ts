@@ -51,17 +51,18 @@ export class RedisRecordStore extends RedisPart implements RecordStore {
   }
 
   async get(kind: string, id: string): Promise<string | undefined> {
-    const { caller } = this.store;
-    const [word, value] = await caller.script('record-get', this.#keysOf(kind), [id], `${kind} ${id} was not read`);
+    const { caller, keys } = this.store;
+    const [word, value] = await caller.script('record-get', keys.records(kind), [id], `${kind} ${id} was not read`);
     return String(word) === 'got' ? String(value) : undefined;
   }
 
   async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
+    const { caller, keys } = this.store;
     const consequence = `the records of ${kind} were not read`;
     const records: StoreRecord[] = [];
     for (let from = offset; from >= 0 && records.length < limit;) {
       const args = [from, limit - records.length];
-      const answer = await this.store.caller.script('record-list', this.#keysOf(kind), args, consequence);
+      const answer = await caller.script('record-list', keys.records(kind), args, consequence);
       const [, next, ...words] = answer;
       for (let at = 0; at < words.length; at += 2) {
         records.push({ kind, id: String(words[at]), value: String(words[at + 1]) });
@@ -107,12 +108,8 @@ export class RedisRecordStore extends RedisPart implements RecordStore {
   ): Promise<readonly unknown[]> {
     const texts = records.flatMap(({ id, value }) => [id, value]);
     const args = [keep, most ?? 'all', ...condition, channel, ...texts];
-    return this.store.caller.script('record-put', this.#keysOf(kind), args, `${kind} was not kept`);
-  }
-
-  #keysOf(kind: string): readonly string[] {
-    const { values, ends } = this.store.keys.records(kind);
-    return [values, ends];
+    const { caller, keys } = this.store;
+    return caller.script('record-put', keys.records(kind), args, `${kind} was not kept`);
   }
 }
 

@@ -33,7 +33,7 @@ function answering(
   const masters = new SilentMasters(caller);
   const recorded = new RecordedCalls(caller, keys);
   const store = { caller, keys, recorded, names, cluster: cluster ? { ordered: names, masters } : undefined };
-  const control = new RedisControl(store, async () => 0);
+  const control = new RedisControl(store);
   return { control, unmarked };
 }
 
