@@ -16,7 +16,7 @@ const SHOWN = { depth: 8, maxArrayLength: 100, maxStringLength: 2000, breakLengt
  */
 export function jobText(payload: unknown, { registry, vault }: Application): string | undefined {
   const envelope = isRecord(payload) ? envelopeIn(Buffer.from(JSON.stringify(payload))) : undefined;
-  const definition = envelope?.names.map((name) => registry.find(name)).find((found) => found !== undefined);
+  const definition = envelope?.definitionIn(registry);
   // The vault would open what is not to be revealed.
   if (envelope === undefined || definition === undefined || envelope.isSealed) return undefined;
   return textOf(() => decodeJob(envelope, definition, registry, vault));

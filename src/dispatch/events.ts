@@ -10,7 +10,7 @@ import type { JobDefinition, JobInstance } from '../job/registry';
 import type { PendingEvent } from '../job/pending';
 import { checkedEvent, type HeardEvent } from '../job/declare';
 import { isPlain } from '../payload/values';
-import { endUnsent, sendBulk, keepOf, parcelOf, targetWithin, type Detour, type Target } from './send';
+import { orEndUnsent, sendBulk, keepOf, parcelOf, targetWithin, type Detour, type Target } from './send';
 import type { EncodedJob } from './job-encoder';
 import { invalidEvent } from './errors';
 import { PendingJob } from './pending-dispatch';
@@ -139,7 +139,7 @@ async function sendEvent(
   // The jobs that carry events have no queue() of their own.
   const parcels: EncodedJob[] = [];
   const keeps: (Keep | undefined)[] = [];
-  try {
+  orEndUnsent(parcels, () => {
     for (const job of jobs) parcels.push(parcelOf(manager, job, choice, within) as EncodedJob);
     // The transaction around the dispatch may have ended while a listener was asked.
     const present = { ...detour, keep: detour.keep && Transaction.keep() };
@@ -148,10 +148,7 @@ async function sendEvent(
     // First, so that nothing is sent if one of the stores cannot take part in the user's transaction.
     for (const [place, { connection }] of parcels.entries()) if (keeps[place] === undefined) targetOf(connection);
     for (const [place, parcel] of parcels.entries()) keeps[place]?.(parcel, manager);
-  } catch (error) {
-    endUnsent(parcels, error);
-    throw error;
-  }
+  });
   const sent = parcels.filter((_, place) => keeps[place] === undefined);
   const ids = await sendBulk(sent, targetOf);
   return parcels.map((parcel, place) => (keeps[place] === undefined ? ids.shift()! : parcel.id));

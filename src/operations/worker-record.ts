@@ -91,7 +91,8 @@ export const BEAT: Milliseconds = 5000;
 /** A worker that is silent for longer is gone. */
 const KEPT: Seconds = 60;
 const MOST_RUNNING = 50;
-const MOST_QUEUES = 100;
+/** The record of a worker with this many may not name all. */
+export const MOST_QUEUES = 100;
 /** Names are cut after this many characters. */
 const LONGEST_NAME = 100;
 const PAGE = 100;
@@ -184,7 +185,8 @@ function isReport(report: unknown): report is WorkerReport {
   );
 }
 
-const shortened = (name: string): string => name.slice(0, LONGEST_NAME);
+/** A name or an id as records contain it. */
+export const shortened = (name: string): string => name.slice(0, LONGEST_NAME);
 
 function shortenedJob<Job extends Omit<WorkersJob, 'since'>>(job: Job): Job {
   return { ...job, id: shortened(job.id), name: shortened(job.name), queue: shortened(job.queue) };

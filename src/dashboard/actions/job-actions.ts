@@ -1,6 +1,6 @@
 /** What can be done with a job, and with many failed jobs at once: with ticked ones, or with all that match. */
 import type { QueueManager } from '../../application/queue-manager';
-import type { Milliseconds, Timer } from '../../base/clock';
+import { type Milliseconds, Silence, within } from '../../base/clock';
 import { errorMessage, errorRecord, toError } from '../../base/exception-text';
 import { redact } from '../../base/redact';
 import type { CancelResult, RescheduleResult } from '../../connections/contract';
@@ -11,6 +11,7 @@ import { formIncomplete } from '../errors';
 import { html, type Html } from '../html';
 import { choiceIn, choiceText, filterOf } from '../pages/failed';
 import { counted } from '../parts/text';
+import { readOr } from '../readings';
 import { type Action, fieldOf, type Notice } from './action';
 
 const jobIn = (form: URLSearchParams) => ({
@@ -210,24 +211,19 @@ async function carriedOut(form: URLSearchParams, manager: QueueManager, deed: De
   const { all } = deed;
   if (ticked === undefined && all === undefined) throw formIncomplete('job');
   const work = ticked === undefined ? all!().then((count) => ({ text: deed.told(count) })) : eachOf(ticked, deed);
-  const notice = await within(PATIENCE, work, manager);
+  const notice = await unlessLate(PATIENCE, work, manager);
   if (notice !== undefined) return notice;
   tellLater(work, manager);
   return { text: 'This takes longer and goes on in the background. The log of the dashboard says when it is done.' };
 }
 
 /** Undefined if it takes longer; the work goes on. */
-function within<Value>(
-  patience: Milliseconds,
-  work: Promise<Value>,
-  { clock }: QueueManager,
-): Promise<Value | undefined> {
-  let timer: Timer | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = clock.after(patience, () => resolve(undefined));
-  });
-  return Promise.race([work, late]).finally(() => timer?.cancel());
-}
+const unlessLate = <Value>(patience: Milliseconds, work: Promise<Value>, { clock }: QueueManager) =>
+  readOr(
+    () => within(clock, patience, work, false),
+    undefined,
+    (error) => error instanceof Silence,
+  );
 
 function tellLater(work: Promise<Notice>, { logger }: QueueManager): void {
   work.then(
@@ -272,7 +268,7 @@ async function allMeant(form: URLSearchParams, manager: QueueManager): Promise<H
   const filter = filterOf(choice);
   const counting = filter === undefined ? manager.failed.kept() : manager.failed.count(filter);
   // If a store is unreachable, the action itself will say so.
-  const count = await within(
+  const count = await unlessLate(
     COUNTING,
     counting.catch(() => undefined),
     manager,

@@ -7,7 +7,7 @@ import type { FoundJob } from '../../operations/found-job';
 import { fullness } from '../../operations/fullness';
 import { shownResult, type ShownResult } from '../../operations/kept-end';
 import { listedFailure, type ListedJob } from '../../operations/listed-job';
-import { runsOf, type RunningWorker, type WorkersRun } from '../../operations/worker-record';
+import { MOST_QUEUES, runsOf, shortened, type RunningWorker, type WorkersRun } from '../../operations/worker-record';
 import { isRecord } from '../../payload/values';
 import { isIncapable, readOr, workersOf } from '../readings';
 import type { PageContext } from '../view';
@@ -32,11 +32,6 @@ export interface JobStory {
   /** Why it waits although it is ready: its queue or its lane is full. A clause. */
   readonly fullness: string | undefined;
 }
-
-/** Records of workers contain this many characters of a longer id. */
-const LONGEST_RECORDED = 100;
-/** A worker's record may not name all its queues if it has this many. */
-const MOST_RECORDED = 100;
 
 const NONE: readonly string[] = [];
 
@@ -100,15 +95,14 @@ function runOf(
   connection: string,
   { id, queue }: FoundJob,
 ): WorkersRun | undefined {
-  const recorded = id.slice(0, LONGEST_RECORDED);
   return runsOf(workers?.filter((worker) => worker.connection === connection) ?? []).find(
-    ({ job }) => job.id === recorded && job.queue === queue?.slice(0, LONGEST_RECORDED),
+    ({ job }) => job.id === shortened(id) && job.queue === shortened(queue ?? ''),
   );
 }
 
 function works({ connection: own, queues }: RunningWorker, connection: string, queue: string | undefined): boolean {
   if (own !== connection || queue === undefined) return false;
-  return queues.includes(queue.slice(0, LONGEST_RECORDED)) || queues.length >= MOST_RECORDED;
+  return queues.includes(shortened(queue)) || queues.length >= MOST_QUEUES;
 }
 
 /** The fields of its payload. Undefined if it has none, or no worker can read it. */

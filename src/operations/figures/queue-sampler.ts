@@ -66,7 +66,8 @@ export class QueueSampler {
     let failed: { readonly error: unknown } | undefined;
     for (const queue of [...queues].slice(0, MOST_QUEUES)) {
       try {
-        const { counts, wait } = await this.#look(queue, now);
+        const counts = await connection.queues.counts(queue);
+        const wait = await oldestWait(connection, queue, counts, now);
         if (samples) take(sampleOf(connection.name, queue, counts, wait));
         if (judges) await this.#judge(queue, watched.get(queue), counts.ready, wait);
       } catch (error) {
@@ -93,12 +94,6 @@ export class QueueSampler {
   #isFirst(id: string, span: Seconds = MINUTES.step): Promise<boolean> {
     const turn = { kind: 'sample', id, value: this.#source };
     return this.#parts.operations.records.replace(turn, undefined, 2 * span);
-  }
-
-  async #look(queue: string, now: Milliseconds): Promise<{ counts: Counts; wait: Seconds | undefined }> {
-    const { connection } = this.#parts;
-    const counts = await connection.queues.counts(queue);
-    return { counts, wait: await oldestWait(connection, queue, counts, now) };
   }
 
   // The report is noted in the store, because another process may judge next.

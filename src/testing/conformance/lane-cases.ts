@@ -29,10 +29,6 @@ function laned(id: string, { delay, ...tie }: Options = {}): Entry {
 const two = { running: 2 };
 const ordered = { ordered: true };
 
-async function pushes(world: World, ...entries: readonly Entry[]): Promise<void> {
-  await world.pushEntries(entries);
-}
-
 const later = (reservation: Reservation): Settlement => ({
   ...released(reservation, 60),
   counters: afterFailedAttempt(reservation.counters),
@@ -65,7 +61,7 @@ async function shows(world: World, ...expected: readonly (readonly [lane: string
 export const laneCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'lanes'], {
     async 'a lane hands out no more jobs than it lets in, and the end of one lets in the next, in order'(world) {
-      await pushes(world, ...['a', 'b', 'c', 'd'].map((id) => laned(id, two)));
+      await world.pushEntries([...['a', 'b', 'c', 'd'].map((id) => laned(id, two))]);
       const [a, b] = await world.reserveEach(['a', 'b']);
       assert.deepEqual(idsOf([a, b]), ['a', 'b']);
       await world.holds({ ready: 2, reserved: 2 });
@@ -76,41 +72,41 @@ export const laneCases: readonly CaseDefinition[] = [
       await world.handsOut('d');
     },
     async 'a newcomer waits behind no more jobs of a busy lane than it lets in'(world) {
-      await pushes(world, ...numbered(12, 'busy').map((id) => laned(id, two)));
-      await pushes(world, ...['x', 'y'].map((id) => laned(id, { ...two, key: 'b' })));
+      await world.pushEntries([...numbered(12, 'busy').map((id) => laned(id, two))]);
+      await world.pushEntries([...['x', 'y'].map((id) => laned(id, { ...two, key: 'b' }))]);
       await world.handsOut('busy-1', 'busy-2', 'x', 'y');
     },
     async 'a job without a lane waits for none, whatever its place in a push'(world) {
-      await pushes(world, laned('a'), laned('b'), { payload: probe('c') }, laned('d', { key: 'b' }));
+      await world.pushEntries([laned('a'), laned('b'), { payload: probe('c') }, laned('d', { key: 'b' })]);
       await world.handsOut('a', 'c', 'd');
     },
     async 'each queue has lanes of its own'(world) {
-      await pushes(world, laned('a'));
+      await world.pushEntries([laned('a')]);
       await world.pushEntries([laned('b')], world.secondQueue);
       await world.handsOut('a');
       const other = await world.reserveOne({ queues: [world.secondQueue] });
       assert.equal(idOf(other), 'b');
     },
     async 'a settle that also reserves hands out the job that it lets in'(world) {
-      await pushes(world, laned('a'), laned('b'));
+      await world.pushEntries([laned('a'), laned('b')]);
       const a = await world.reserveOne();
       const { reply } = await world.exchange([completed(a)], 1);
       assert.deepEqual(idsOf(reply.reservations), ['b']);
     },
     async 'the ends of several jobs of a lane let in as many'(world) {
-      await pushes(world, ...numbered(6).map((id) => laned(id, two)));
+      await world.pushEntries([...numbered(6).map((id) => laned(id, two))]);
       const [first, second] = await world.reserveEach(['probe-1', 'probe-2']);
       await world.settles(completed(first), completed(second));
       await world.handsOut('probe-3', 'probe-4');
     },
     async 'a job that was cancelled while it ran lets in the next'(world) {
-      await pushes(world, laned('a'), laned('b'));
+      await world.pushEntries([laned('a'), laned('b')]);
       await world.settles(cancelled(await world.reserveOne()));
       await shows(world, ['a', 1, 0]);
       await world.handsOut('b');
     },
     async 'a job that is ready again at once keeps its place'(world) {
-      await pushes(world, laned('a'), laned('b'));
+      await world.pushEntries([laned('a'), laned('b')]);
       for (const back of [released, releasedForFree, givenBack]) {
         const a = await handedOut(world, 'a');
         await world.settles(back(a));
@@ -118,21 +114,21 @@ export const laneCases: readonly CaseDefinition[] = [
       await world.handsOut('a');
     },
     async 'a job whose worker died keeps its place, and its lost outcome lets nobody in'(world) {
-      await pushes(world, laned('a'), laned('b'));
+      await world.pushEntries([laned('a'), laned('b')]);
       const frozen = await world.reserveOne({ lease: 30 });
       await world.advance(31);
       const current = await handedOut(world, 'a');
       await world.loses(completed(frozen));
-      await pushes(world, laned('c'));
+      await world.pushEntries([laned('c')]);
       await shows(world, ['a', 1, 2]);
       await world.handsOut();
       await world.settles(completed(current));
       await world.handsOut('b');
     },
     async 'the last push of a lane says how many it lets in'(world) {
-      await pushes(world, ...numbered(3).map((id) => laned(id)));
+      await world.pushEntries([...numbered(3).map((id) => laned(id))]);
       await world.handsOut('probe-1');
-      await pushes(world, laned('more', { running: 3 }));
+      await world.pushEntries([laned('more', { running: 3 })]);
       await world.handsOut('probe-2', 'probe-3');
       await shows(world, ['a', 3, 1]);
     },
@@ -142,12 +138,12 @@ export const laneCases: readonly CaseDefinition[] = [
       await shows(world, ['a', 3, 17]);
     },
     async 'a lane without jobs is not listed'(world) {
-      await pushes(world, laned('a'), laned('b'));
+      await world.pushEntries([laned('a'), laned('b')]);
       for (let count = 0; count < 2; count += 1) await world.settles(completed(await world.reserveOne()));
       await shows(world);
     },
     async 'the failure of a job, and its release with a delay, let in the next while other jobs wait'(world) {
-      await pushes(world, ...numbered(3).map((id) => laned(id)));
+      await world.pushEntries([...numbered(3).map((id) => laned(id))]);
       const first = await world.reserveOne();
       await world.push('x');
       await world.settles(failed(first));
@@ -159,7 +155,7 @@ export const laneCases: readonly CaseDefinition[] = [
     },
     async 'one lane is found among others, and none that has no jobs'(world) {
       const { lanes: store } = world.connection;
-      await pushes(world, ...['a', 'b', 'c'].map((id) => laned(id, two)), laned('x', { key: 'ab' }));
+      await world.pushEntries([...['a', 'b', 'c'].map((id) => laned(id, two)), laned('x', { key: 'ab' })]);
       const found = { lane: 'a', inside: 2, held: 1, running: 2, paused: false };
       assert.deepEqual(await store!.find(world.queue, 'a'), found);
       assert.equal(await store!.find(world.queue, 'aa'), undefined);
@@ -168,7 +164,7 @@ export const laneCases: readonly CaseDefinition[] = [
     async 'many lanes are listed page by page, each once'(world) {
       const keys = Array.from({ length: 250 }, (_, at) => `lane-${String(at).padStart(3, '0')}`);
       for (let at = 0; at < 250; at += 50)
-        await pushes(world, ...keys.slice(at, at + 50).map((key) => laned(key, { key })));
+        await world.pushEntries([...keys.slice(at, at + 50).map((key) => laned(key, { key }))]);
       assert.deepEqual(
         (await lanes(world)).map(({ lane }) => lane),
         keys,
@@ -176,7 +172,7 @@ export const laneCases: readonly CaseDefinition[] = [
     },
     async 'a higher limit lets jobs in, a lower one stops nobody, and without one the jobs say how many'(world) {
       const { lanes: store } = world.connection;
-      await pushes(world, ...numbered(6).map((id) => laned(id, two)));
+      await world.pushEntries([...numbered(6).map((id) => laned(id, two))]);
       await store!.change(world.queue, 'a', { limit: 3 });
       const [first, second] = await world.reserveEach(['probe-1', 'probe-2', 'probe-3']);
       await store!.change(world.queue, 'a', { limit: 1 });
@@ -189,7 +185,7 @@ export const laneCases: readonly CaseDefinition[] = [
     async 'a paused lane lets in none until it is resumed, and those that are in go on'(world) {
       const { lanes: store } = world.connection;
       await store!.change(world.queue, 'b', { paused: true });
-      await pushes(world, laned('a', two), laned('b', two), laned('c', two), laned('x', { key: 'b' }));
+      await world.pushEntries([laned('a', two), laned('b', two), laned('c', two), laned('x', { key: 'b' })]);
       await store!.change(world.queue, 'a', { paused: true });
       const [a] = await world.reserveEach(['a', 'b']);
       await world.settles(completed(a));
@@ -203,22 +199,22 @@ export const laneCases: readonly CaseDefinition[] = [
     async 'a limit set for a lane without jobs counts for those that come'(world) {
       const { lanes: store } = world.connection;
       await store!.change(world.queue, 'a', { limit: 2 });
-      await pushes(world, ...numbered(3).map((id) => laned(id)));
+      await world.pushEntries([...numbered(3).map((id) => laned(id))]);
       await world.handsOut('probe-1', 'probe-2');
     },
     async 'nothing that was set for the lanes of a queue outlives it'(world) {
       const { lanes: store, queues } = world.connection;
       if (queues.forget === undefined) return;
-      await pushes(world, laned('a'));
+      await world.pushEntries([laned('a')]);
       await store!.change(world.queue, 'a', { limit: 2 });
       await store!.change(world.queue, 'b', { paused: true });
       await world.settles(completed(await world.reserveOne()));
       assert.equal(await queues.forget(world.queue), true);
-      await pushes(world, laned('c'), laned('d'), laned('e', { key: 'b' }));
+      await world.pushEntries([laned('c'), laned('d'), laned('e', { key: 'b' })]);
       await world.handsOut('c', 'e');
     },
     async 'a client that waits is woken when a lane gets room'(world) {
-      await pushes(world, laned('a'), laned('b'));
+      await world.pushEntries([laned('a'), laned('b')]);
       const a = await world.reserveOne();
       const waiting = world.reserve({ within: 30 }, world.other);
       await world.settles(completed(a));
@@ -227,7 +223,7 @@ export const laneCases: readonly CaseDefinition[] = [
   }),
   ...cases(['reserve', 'delay', 'lanes'], {
     async 'a delayed job takes a place only when it is due, and is held if there is none'(world) {
-      await pushes(world, laned('late', { delay: 60 }), laned('a'), laned('b'));
+      await world.pushEntries([laned('late', { delay: 60 }), laned('a'), laned('b')]);
       const a = await world.reserveOne();
       await world.holds({ ready: 1, delayed: 1, reserved: 1 });
       await world.advance(61);
@@ -237,13 +233,13 @@ export const laneCases: readonly CaseDefinition[] = [
       await world.handsOut('b');
     },
     async 'a delayed job alone in its queue finds room when it is due'(world) {
-      await pushes(world, laned('a', { delay: 60 }), laned('b', { delay: 60 }));
+      await world.pushEntries([laned('a', { delay: 60 }), laned('b', { delay: 60 })]);
       await world.advance(61);
       await world.handsOut('a');
       await shows(world, ['a', 1, 1]);
     },
     async 'a job that waits for its next attempt leaves its place to others'(world) {
-      await pushes(world, laned('a'), laned('b'));
+      await world.pushEntries([laned('a'), laned('b')]);
       await world.settles(later(await world.reserveOne()));
       const b = await handedOut(world, 'b');
       await world.advance(61);
@@ -252,7 +248,7 @@ export const laneCases: readonly CaseDefinition[] = [
       await world.handsOut('a');
     },
     async 'in an ordered lane, a job that waits for its next attempt is overtaken by none'(world) {
-      await pushes(world, laned('a', ordered), laned('b', ordered));
+      await world.pushEntries([laned('a', ordered), laned('b', ordered)]);
       await world.settles(later(await world.reserveOne()));
       await world.handsOut();
       await world.holds({ ready: 1, delayed: 1 });
@@ -262,14 +258,14 @@ export const laneCases: readonly CaseDefinition[] = [
       await world.handsOut('b');
     },
     async 'in an ordered lane, no limit lets in a second job'(world) {
-      await pushes(world, laned('a', ordered), laned('b', ordered));
+      await world.pushEntries([laned('a', ordered), laned('b', ordered)]);
       await world.connection.lanes!.change(world.queue, 'a', { limit: 5 });
       await world.handsOut('a');
     },
   }),
   ...cases(['reserve', 'failed', 'lanes'], {
     async 'a failed job lets in the next, and waits behind the held ones when it is sent back'(world) {
-      await pushes(world, laned('a'), laned('b'), laned('c'));
+      await world.pushEntries([laned('a'), laned('b'), laned('c')]);
       await world.settles(failed(await world.reserveOne()));
       const b = await handedOut(world, 'b');
       await world.retries('a');
@@ -281,7 +277,7 @@ export const laneCases: readonly CaseDefinition[] = [
   }),
   ...cases(['reserve', 'follows', 'lanes'], {
     async 'a job that follows another in the same lane waits behind the held ones'(world) {
-      await pushes(world, laned('a'), laned('b'));
+      await world.pushEntries([laned('a'), laned('b')]);
       const a = await world.reserveOne();
       await world.settles({ ...completed(a), next: [{ queue: world.queue, entry: laned('after-a') }] });
       const b = await handedOut(world, 'b');
@@ -290,7 +286,7 @@ export const laneCases: readonly CaseDefinition[] = [
       await world.handsOut('after-a');
     },
     async 'a job that follows another in a full lane is held, and one that follows later is when it is due'(world) {
-      await pushes(world, laned('x', { key: 'b' }), { payload: probe('plain') });
+      await world.pushEntries([laned('x', { key: 'b' }), { payload: probe('plain') }]);
       const [x, plain] = await world.reserveEach(['x', 'plain']);
       const next = [laned('now', { key: 'b' }), laned('soon', { key: 'b', delay: 60 })];
       await world.settles({
@@ -304,7 +300,7 @@ export const laneCases: readonly CaseDefinition[] = [
       await shows(world, ['b', 1, 1]);
     },
     async 'a lost outcome brings no follower into a lane'(world) {
-      await pushes(world, laned('a'));
+      await world.pushEntries([laned('a')]);
       const a = await world.reserveOne();
       await world.settles(completed(a));
       await world.loses({ ...completed(a), next: [{ queue: world.queue, entry: laned('after-a') }] });
@@ -313,7 +309,7 @@ export const laneCases: readonly CaseDefinition[] = [
   }),
   ...cases(['reserve', 'control', 'delay', 'lanes'], {
     async 'a cancelled job that waited leaves its place, if it had one'(world) {
-      await pushes(world, ...['a', 'b', 'c', 'd'].map((id) => laned(id)), laned('late', { delay: 60 }));
+      await world.pushEntries([...['a', 'b', 'c', 'd'].map((id) => laned(id)), laned('late', { delay: 60 })]);
       assert.equal(await world.control.cancel('b'), 'removed');
       assert.equal(await world.control.cancel('late'), 'removed');
       await shows(world, ['a', 1, 2]);
@@ -322,14 +318,14 @@ export const laneCases: readonly CaseDefinition[] = [
       await world.handsOut('c');
     },
     async 'a cancelled job of an ordered lane that waited for its next attempt lets in the next'(world) {
-      await pushes(world, laned('a', ordered), laned('b', ordered));
+      await world.pushEntries([laned('a', ordered), laned('b', ordered)]);
       await world.settles(later(await world.reserveOne()));
       assert.equal(await world.control.cancel('a'), 'removed');
       await shows(world, ['a', 1, 0]);
       await world.handsOut('b');
     },
     async 'a paused queue goes on letting in jobs of its lanes'(world) {
-      await pushes(world, laned('a'), laned('b'));
+      await world.pushEntries([laned('a'), laned('b')]);
       const a = await world.reserveOne();
       await world.control.pause(world.queue);
       await world.settles(completed(a));
@@ -342,14 +338,14 @@ export const laneCases: readonly CaseDefinition[] = [
     async 'a delayed job that is made ready by hand is held if its lane is full, and comes in when there is room'(
       world,
     ) {
-      await pushes(world, laned('a'), laned('late', { delay: 60 }));
+      await world.pushEntries([laned('a'), laned('late', { delay: 60 })]);
       assert.equal(await world.control.reschedule!('late', { delay: 0 }), 'ready');
       await shows(world, ['a', 1, 1]);
       await world.settles(completed(await world.reserveOne()));
       await world.handsOut('late');
     },
     async 'a job of an ordered lane that is tried again by hand needs no other place'(world) {
-      await pushes(world, laned('a', ordered), laned('b', ordered));
+      await world.pushEntries([laned('a', ordered), laned('b', ordered)]);
       await world.settles(later(await world.reserveOne()));
       assert.equal(await world.control.reschedule!('a', { delay: 0 }), 'ready');
       await shows(world, ['a', 1, 1]);
@@ -360,20 +356,20 @@ export const laneCases: readonly CaseDefinition[] = [
     async 'the first of very many comes in next, and a cleared queue has no jobs in its lanes and takes new ones'(
       world,
     ) {
-      await pushes(world, ...numbered(150).map((id) => laned(id, two)), laned('late', { delay: 60 }));
-      await pushes(world, laned('x', { key: 'b', ...ordered }), { payload: probe('plain') });
+      await world.pushEntries([...numbered(150).map((id) => laned(id, two)), laned('late', { delay: 60 })]);
+      await world.pushEntries([laned('x', { key: 'b', ...ordered }), { payload: probe('plain') }]);
       await world.settles(completed(await world.reserveOne()));
       await world.handsOut('probe-2', 'x', 'plain', 'probe-3');
       assert.equal(await world.connection.queues.clear!(world.queue), 152);
       await world.holds({});
       await shows(world);
-      await pushes(world, laned('new'), laned('newer'));
+      await world.pushEntries([laned('new'), laned('newer')]);
       await world.handsOut('new');
     },
   }),
   ...cases(['reserve', 'peek', 'find', 'lanes'], {
     async 'held jobs are shown and found as ready ones, behind the others'(world) {
-      await pushes(world, ...['a', 'b', 'c'].map((id) => laned(id)), { payload: probe('plain') });
+      await world.pushEntries([...['a', 'b', 'c'].map((id) => laned(id)), { payload: probe('plain') }]);
       const { queues } = world.connection;
       const shown = await queues.peek!(world.queue, 'ready', 10);
       assert.deepEqual(idsOf(shown), ['a', 'plain', 'b', 'c']);
@@ -402,7 +398,7 @@ export const laneCases: readonly CaseDefinition[] = [
         const ties = { unique, lane: { key: 'a', running: 1, ordered: false } };
         return { payload: withTies(probe(id), ties), ties };
       };
-      await pushes(world, entry('a'), entry('b'));
+      await world.pushEntries([entry('a'), entry('b')]);
       assert.deepEqual(await world.pushed([entry('b')]), [{ duplicate: 'b' }]);
       await world.settles(completed(await world.reserveOne()));
       await world.settles(completed(await world.reserveOne()));
