@@ -1,7 +1,6 @@
 /** Lanes: no more jobs of one key than that are ready or running at a time; the others wait their turn. */
 import assert from 'node:assert/strict';
 import type { Entry, LaneState, Reservation, Settlement } from '../../connections/contract';
-import { afterFailedAttempt } from '../../payload/counters';
 import { withTies, type LaneTie } from '../../payload/ties';
 import { type CaseDefinition, cases } from './harness';
 import {
@@ -15,6 +14,7 @@ import {
   probe,
   released,
   releasedForFree,
+  triedAgain,
   type World,
 } from './world';
 
@@ -29,10 +29,7 @@ function laned(id: string, { delay, ...tie }: Options = {}): Entry {
 const two = { running: 2 };
 const ordered = { ordered: true };
 
-const later = (reservation: Reservation): Settlement => ({
-  ...released(reservation, 60),
-  counters: afterFailedAttempt(reservation.counters),
-});
+const later = (reservation: Reservation): Settlement => triedAgain(reservation, 60);
 
 /** Reserves the job that comes next: this one. */
 async function handedOut(world: World, id: string): Promise<Reservation> {

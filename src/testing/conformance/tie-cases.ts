@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import type { Seconds } from '../../base/clock';
 import type { Entry, Pushed, Reservation, Settlement } from '../../connections/contract';
-import { afterFailedAttempt } from '../../payload/counters';
 import { debounceKey, uniqueKey, type UniqueTie, withTies } from '../../payload/ties';
 import { type CaseDefinition, cases } from './harness';
 import {
@@ -16,6 +15,7 @@ import {
   probe,
   released,
   releasedForFree,
+  triedAgain,
   type World,
 } from './world';
 
@@ -109,8 +109,7 @@ export const tieCases: readonly CaseDefinition[] = [
         await world.settles(back(await world.reserveOne()));
         await refuses(world, tied('b'), 'a');
       }
-      const reservation = await world.reserveOne();
-      await world.settles({ ...released(reservation), counters: afterFailedAttempt(reservation.counters) });
+      await world.settles(triedAgain(await world.reserveOne()));
       await refuses(world, tied('b'), 'a');
     },
     async 'a job whose worker died keeps its unique key, and a lost outcome does not free it'(world) {
@@ -158,8 +157,7 @@ export const tieCases: readonly CaseDefinition[] = [
     },
     async 'a job that is unique until its start does not take its key again after a failed attempt'(world) {
       await takes(world, tied('a', START));
-      const a = await world.reserveOne();
-      await world.settles({ ...released(a), counters: afterFailedAttempt(a.counters) });
+      await world.settles(triedAgain(await world.reserveOne()));
       await takes(world, tied('b', START));
     },
     async 'a job that goes back because nobody knows it gives up its unique key'(world) {
@@ -182,7 +180,7 @@ export const tieCases: readonly CaseDefinition[] = [
       await world.settles(givingUp(await world.reserveOne()));
       const a = await world.reserveOne();
       await refuses(world, tied('b'), 'a');
-      await world.settles({ ...released(a), counters: afterFailedAttempt(a.counters) });
+      await world.settles(triedAgain(a));
       await refuses(world, tied('b'), 'a');
       await world.settles(completed(await world.reserveOne()));
       await takes(world, tied('b'));

@@ -75,6 +75,10 @@ const releasedWith = (reservation: Reservation, delay: Seconds, counters: Counte
 export const released = (reservation: Reservation, delay: Seconds = 0) =>
   releasedWith(reservation, delay, reservation.counters);
 
+/** Tried again, after an attempt that has failed. */
+export const triedAgain = (reservation: Reservation, delay: Seconds = 0) =>
+  releasedWith(reservation, delay, afterFailedAttempt(reservation.counters));
+
 /** Costs no try, as when a worker shuts down. */
 export const releasedForFree = (reservation: Reservation) =>
   releasedWith(reservation, 0, afterFreeRelease(reservation.counters));
