@@ -374,7 +374,8 @@ export class QueueManager implements Application {
   }
 
   #sources(): ConfigurationSources {
-    this.#checkOpen();
+    // A dispatch that was not awaited may be the first to need the configuration, and close() waits for it.
+    if (this.#closed) throw managerClosed();
     const { folder = process.cwd(), configFile, variables = process.env, logger } = this.#environment;
     const drivers = [...this.#connectors.keys()];
     return { folder, configFile, variables, logger, drivers, registry: this.registry };

@@ -376,6 +376,16 @@ describe('closing a manager', () => {
     expect(manager.isConfigured).toBe(false);
   });
 
+  it('loads it for a dispatch that was not awaited', async () => {
+    const { connectors } = recordingConnectors();
+    const manager = new QueueManager({ connectors, logger: new KeptLog(), folder: '/nowhere', variables: {} });
+
+    const sent = manager.outbox.send(() => manager.defaultConnection);
+    await manager.close();
+
+    expect(await sent).toBe('database');
+  });
+
   it('goes on without a step that takes too long, and warns', async () => {
     const { manager, clock, log, watched } = watchedApplication();
     const forever = new Promise<never>(() => undefined);
