@@ -161,7 +161,7 @@ describe('workers', () => {
   });
 
   it('says if there are none', async () => {
-    expect((await kit.run('workers')).stdout).toBe('No worker has reported within the last minute.\n');
+    expect((await kit.run('workers')).stdout).toBe('No worker runs, or none has reported within the last minute.\n');
   });
 
   it('says why there are none if the configuration turns metrics off', async () => {
@@ -170,7 +170,7 @@ describe('workers', () => {
     });
 
     expect((await kit.run('workers')).stdout).toBe(
-      'No worker has reported within the last minute: with `metrics: false` none does.\n',
+      'No worker runs, or none has reported within the last minute: with `metrics: false` none does.\n',
     );
     expect((await kit.run('monitor')).stdout).toContain('workers unknown');
     expect((await kit.run('metrics')).stdout).not.toContain('onqueue_workers{');

@@ -32,7 +32,7 @@ export const workers = defineList({
     if (found.length === 0) {
       const isOff = manager.configuration.metrics === false;
       return output.line(
-        `No worker has reported within the last minute${isOff ? ': with `metrics: false` none does' : ''}.`,
+        `No worker runs, or none has reported within the last minute${isOff ? ': with `metrics: false` none does' : ''}.`,
       );
     }
     const headings = ['worker', 'queues', 'busy', 'done', 'failed', 'for', 'state', 'runs'];

@@ -34,7 +34,7 @@ function nobody({ manager }: PageContext): Html {
   if (manager.configuration.metrics === false)
     return html`<p class="empty">With <code>metrics: false</code> in the configuration, workers do not report.</p>`;
   return html`<p class="empty">
-    No worker has reported in the last minute. Start one: <code>npx onqueue work</code>
+    No worker runs, or none has reported in the last minute. Start one: <code>npx onqueue work</code>
   </p>`;
 }
 
