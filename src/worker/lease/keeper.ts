@@ -23,9 +23,9 @@ import type { Connection, Reservation, Control } from '../../connections/contrac
 import { JobCancelledError, LeaseLostError } from '../errors';
 import { PROGRAM, LeaseLink, type Heard } from './link';
 import { LeaseTable, type LeaseRecord } from './record';
-import { BACKOFF, LeaseRenewal, THIRD, type Held } from './renewal';
+import { BACKOFF, bytesOf, LeaseRenewal, THIRD, type Held } from './renewal';
 import type { Lease, RunningJob } from '../running-job';
-import { MOST_JOBS } from '../../base/collections';
+import { pagesOf } from '../../base/collections';
 
 export interface LeaseKeeperSettings {
   readonly connection: Connection;
@@ -53,7 +53,7 @@ export class LeaseKeeper {
   readonly #settings: LeaseKeeperSettings;
   readonly #table: LeaseTable;
   readonly #renewal: LeaseRenewal<HeldJob>;
-  readonly #cancels: CancelWatch<HeldJob> | undefined;
+  readonly #cancels: CancelWatch | undefined;
   #link: LeaseLink | undefined;
   /** Renewals that somebody is told of when they end. */
   readonly #heard = new WeakSet<Promise<void>>();
@@ -79,14 +79,8 @@ export class LeaseKeeper {
       recovered,
     });
     const { control } = connection;
-    this.#cancels =
-      control?.cancelled &&
-      new CancelWatch<HeldJob>({
-        clock,
-        ask: (reservations) => control.cancelled!(reservations),
-        held: () => this.#renewal.held,
-        cancelled: (held, reason) => this.#cancel(held, reason),
-      });
+    if (control?.cancelled !== undefined)
+      this.#cancels = new CancelWatch(clock, (reservations) => control.cancelled!(reservations), this.#renewal.held);
   }
 
   /**
@@ -221,16 +215,8 @@ export class LeaseKeeper {
   // A renewal says only that the job is cancelled; the watch also finds out why.
   #hearCancelled(held: HeldJob | undefined): void {
     if (held === undefined || held.isCancelled) return;
-    if (this.#cancels === undefined) this.#cancel(held);
+    if (this.#cancels === undefined) held.cancel();
     else void this.#cancels.hear(held);
-  }
-
-  // May be called again: a second abort would grant another grace. The job may have been settled meanwhile.
-  #cancel(held: HeldJob, reason?: string): void {
-    const { job } = held;
-    if (held.isCancelled || job.lease !== held) return;
-    held.isCancelled = true;
-    job.abort(new JobCancelledError(job.name, job.id, reason), this.#settings.grace);
   }
 }
 
@@ -254,7 +240,7 @@ class HeldJob implements Held, Lease {
   }
 
   confirm(): Promise<void> | undefined {
-    return this.#renewal.mayHaveEnded(this) ? confirmed(this, this.#renewal, this.#settings) : undefined;
+    return this.#renewal.mayHaveEnded(this) ? this.#confirmed() : undefined;
   }
 
   foresee(within: Milliseconds, delay: Seconds): void {
@@ -264,18 +250,29 @@ class HeldJob implements Held, Lease {
   end(): void {
     this.record.end();
   }
-}
 
-async function confirmed(
-  held: HeldJob,
-  renewal: LeaseRenewal<HeldJob>,
-  { clock, report }: LeaseKeeperSettings,
-): Promise<void> {
-  const { job, reservation } = held;
-  const isOpen = (): boolean => job.lease === held && job.abortReason === undefined && renewal.mayHaveEnded(held);
-  for (let tries = 0; isOpen(); tries += 1) {
-    await renewal.renewEnded()?.get(reservation.queue)?.catch(report);
-    if (isOpen()) await sleep(clock, pauseAfter(tries, BACKOFF), false);
+  /**
+   * May be called again: a second abort would grant another grace. The job may have been settled meanwhile.
+   *
+   * @param told the reason, if the store knows one
+   */
+  cancel(told?: boolean | string): void {
+    const { job } = this;
+    if (this.isCancelled || job.lease !== this) return;
+    this.isCancelled = true;
+    const reason = typeof told === 'string' ? told : undefined;
+    job.abort(new JobCancelledError(job.name, job.id, reason), this.#settings.grace);
+  }
+
+  async #confirmed(): Promise<void> {
+    const { job, reservation } = this;
+    const { clock, report } = this.#settings;
+    const isOpen = (): boolean =>
+      job.lease === this && job.abortReason === undefined && this.#renewal.mayHaveEnded(this);
+    for (let tries = 0; isOpen(); tries += 1) {
+      await this.#renewal.renewEnded()?.get(reservation.queue)?.catch(report);
+      if (isOpen()) await sleep(clock, pauseAfter(tries, BACKOFF), false);
+    }
   }
 }
 
@@ -288,46 +285,36 @@ function abortAsLost(job: RunningJob): void {
 /** A job that began just after a look is asked about in the second look after it. */
 const BETWEEN_LOOKS: Milliseconds = 450;
 
-interface Watched {
-  readonly number: number;
-  readonly reservation: Reservation;
-}
-
-export interface CancelWatchSettings<H extends Watched> {
-  readonly clock: Clock;
-  readonly ask: NonNullable<Control['cancelled']>;
-  readonly held: () => Iterable<H>;
-  /** May be called more than once for a job. */
-  readonly cancelled: (held: H, reason: string | undefined) => void;
-}
-
 /**
  * Tells running jobs within a second that they were cancelled: a renewal would do so up to a third of the lease later.
  *
  * Asks the store only about jobs that have run for a while, so that short jobs cost nothing.
  */
-export class CancelWatch<H extends Watched> {
-  readonly #settings: CancelWatchSettings<H>;
-  /** Numbers of the jobs that the last look saw. */
-  #seen = new Set<number>();
+class CancelWatch {
+  readonly #clock: Clock;
+  readonly #ask: NonNullable<Control['cancelled']>;
+  readonly #held: Iterable<HeldJob>;
+  /** Those that the last look saw. */
+  #seen = new Set<HeldJob>();
   #timer: Timer | undefined;
   #closed = false;
 
-  constructor(settings: CancelWatchSettings<H>) {
-    this.#settings = settings;
+  constructor(clock: Clock, ask: NonNullable<Control['cancelled']>, held: Iterable<HeldJob>) {
+    this.#clock = clock;
+    this.#ask = ask;
+    this.#held = held;
   }
 
   /** To be called when a job is held. */
   start(): void {
     if (this.#closed) return;
-    this.#timer ??= this.#settings.clock.after(BETWEEN_LOOKS, () => void this.#look());
+    this.#timer ??= this.#clock.after(BETWEEN_LOOKS, () => void this.#look());
   }
 
   /** A renewal noticed the cancellation before a look did, but does not know the reason. */
-  async hear(held: H): Promise<void> {
-    const { ask, cancelled } = this.#settings;
-    const [answer] = await ask([held.reservation]).catch(() => []);
-    cancelled(held, typeof answer === 'string' ? answer : undefined);
+  async hear(held: HeldJob): Promise<void> {
+    const [answer] = await this.#ask([held.reservation]).catch(() => []);
+    held.cancel(answer);
   }
 
   close(): void {
@@ -336,23 +323,18 @@ export class CancelWatch<H extends Watched> {
   }
 
   async #look(): Promise<void> {
-    const { ask, held, cancelled } = this.#settings;
-    const all = [...held()];
-    const longer = all.filter(({ number }) => this.#seen.has(number));
-    this.#seen = new Set(all.map(({ number }) => number));
+    const longer = [...this.#held].filter((held) => this.#seen.has(held));
+    this.#seen = new Set(this.#held);
     try {
-      for (let at = 0; at < longer.length; at += MOST_JOBS) {
-        const page = longer.slice(at, at + MOST_JOBS);
-        const answers = await ask(page.map(({ reservation }) => reservation));
-        for (const [index, one] of page.entries()) {
-          const answer = answers[index] ?? false;
-          if (answer !== false) cancelled(one, answer === true ? undefined : answer);
-        }
+      for (const page of pagesOf(longer, bytesOf)) {
+        const answers = await this.#ask(page.map(({ reservation }) => reservation));
+        for (const [index, held] of page.entries())
+          if ((answers[index] ?? false) !== false) held.cancel(answers[index]);
       }
     } catch {
       // The renewal reports a store that is away, and notices cancellations too.
     }
     this.#timer = undefined;
-    if (all.length > 0) this.start();
+    if (this.#seen.size > 0) this.start();
   }
 }
