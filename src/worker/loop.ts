@@ -321,11 +321,10 @@ export class Loop {
     const news = this.#news;
     this.#underWay += 1;
     this.#asked += limit;
-    let unasked: ReadonlySet<string> | undefined;
     try {
-      const leftOut = limit > 0 ? this.#leases.leftOut(this.#queues) : undefined;
-      const wanted = leftOut?.then((left) => this.#wanted(limit, (unasked = left)));
-      const reply = await this.#settler.exchange(this.#share, wanted ?? (limit > 0 ? this.#wanted(limit) : undefined));
+      const leavingOut = limit > 0 ? this.#leases.leftOut(this.#queues) : undefined;
+      const unasked = leavingOut && (await leavingOut);
+      const reply = await this.#settler.exchange(this.#share, limit > 0 ? this.#wanted(limit, unasked) : undefined);
       this.#answered(settles, reply, { limit, at, news, unasked, waits: false });
     } catch (error) {
       this.#store.failed(error, 'settling and reserving');

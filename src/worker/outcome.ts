@@ -159,16 +159,10 @@ export function crashExcused({ reservation }: RunningJob): Outcome {
   return { settlement: { outcome: 'released', reservation, delay: 0, front: true, counters } };
 }
 
-/** Back to the queue, without costing a try. */
-export function releasedForFree({ reservation }: RunningJob, delay: Seconds, reason: Error): Outcome {
+/** Back to the queue, without costing a try. @param frees whether it may wait for long, and must keep away no other meanwhile */
+export function releasedForFree({ reservation }: RunningJob, delay: Seconds, reason: Error, frees?: true): Outcome {
   const counters = afterFreeRelease(reservation.counters);
-  return { settlement: { outcome: 'released', reservation, delay, counters }, reason };
-}
-
-/** The same for a job that this worker does not know: it may wait for long, and must keep away none that somebody knows. */
-export function unknownHere({ reservation }: RunningJob, delay: Seconds, reason: Error): Outcome {
-  const counters = afterFreeRelease(reservation.counters);
-  return { settlement: { outcome: 'released', reservation, delay, counters, frees: true }, reason };
+  return { settlement: { outcome: 'released', reservation, delay, counters, frees }, reason };
 }
 
 /** Whether the job has ended, and nobody can send it again. */

@@ -37,7 +37,6 @@ import {
   refusalOf,
   releasedForFree,
   storeNow,
-  unknownHere,
   unstarted,
 } from './outcome';
 import { logApart, logRecovered, logStart } from './job-log';
@@ -391,7 +390,7 @@ export class Executor {
     const releases = releasesSinceRetry(envelope?.fields ?? {}, reservation.counters);
     const { isOver, delay, isKnown } = this.#unknown.meet(job, releases);
     if (mayFail && (isOver || this.#settings.single === true)) return failed(job, error);
-    return { ...unknownHere(job, delay, error), isKnown };
+    return { ...releasedForFree(job, delay, error, true), isKnown };
   }
 
   #reportIgnored(job: RunningJob, thrown: Error): void {

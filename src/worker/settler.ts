@@ -110,15 +110,14 @@ export class Settler {
    *
    * @throws what the store throws when it is away; then these outcomes wait again
    */
-  async exchange(most: number, wanted?: Wanted | Promise<Wanted>): Promise<ReserveReply | undefined> {
+  async exchange(most: number, wanted?: Wanted): Promise<ReserveReply | undefined> {
     const finished = this.#depart(most);
     let reply: ReserveReply | undefined;
     try {
-      const asked = wanted instanceof Promise ? await wanted : wanted;
       const isPlain = this.#failures === undefined && finished.every(needsNothing);
       reply = isPlain
-        ? await this.#send(finished, finished.map(settlementOf), asked)
-        : await this.#exchangePrepared(finished, asked);
+        ? await this.#send(finished, finished.map(settlementOf), wanted)
+        : await this.#exchangePrepared(finished, wanted);
     } catch (error) {
       this.ended.unshift(...finished);
       throw error;
