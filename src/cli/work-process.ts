@@ -12,8 +12,7 @@ import type { StopReason } from '../worker/stop';
 import {
   type HealthReport,
   type HeldJob,
-  isDeathReport,
-  isEndOrder,
+  ownMessage,
   type SeenDeath,
   type SupervisorHealth,
   unsupervisedHealth,
@@ -349,9 +348,10 @@ class SupervisorLink {
     this.#counters = counters;
     const { channel, onExit, exit } = surroundings;
     if (channel === undefined) return;
-    const stopHearing = channel.hear((message) => {
-      if (isEndOrder(message)) exit(message.code);
-      else if (isDeathReport(message)) deaths(message.deaths);
+    const stopHearing = channel.hear((given) => {
+      const message = ownMessage(given);
+      if (message?.onqueue === 'end') exit(message.code);
+      else if (message?.onqueue === 'deaths') deaths(message.deaths);
     });
     // If a handler ends the process, this last report names the job.
     this.#undo.push(

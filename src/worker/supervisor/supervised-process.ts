@@ -5,7 +5,7 @@ import { pauseAfter, type Clock, type Milliseconds, type Timer, type Random } fr
 import type { JobCounts } from '../../operations/figures/job-counters';
 import type { WorkerHealth } from '../health';
 import type { StopReason } from '../stop';
-import { BLOCKED, isBlockReport, isHealthReport, type DeathReport, type EndOrder, type HeldJob } from './supervision';
+import { BLOCKED, ownMessage, type DeathReport, type EndOrder, type HeldJob } from './supervision';
 
 /**
  * How long a process may take after an order to end at once, and after SIGKILL: the system may be unable to end one that
@@ -172,13 +172,13 @@ export class SupervisedProcess {
     );
   }
 
-  #hear(message: unknown): void {
-    if (this.isOver) return;
-    if (isBlockReport(message)) {
+  #hear(given: unknown): void {
+    const message = this.isOver ? undefined : ownMessage(given);
+    if (message?.onqueue === 'blocked') {
       this.#isBlocked = true;
       this.jobs = message.jobs;
     }
-    if (!isHealthReport(message)) return;
+    if (message?.onqueue !== 'health') return;
     this.health = message.health;
     this.jobs = message.jobs;
     this.#heardAt = this.#clock.monotonic();

@@ -60,25 +60,12 @@ export interface EndOrder {
   readonly code: number;
 }
 
-// Jobs and their libraries may use the channel as well.
-export function isHealthReport(message: unknown): message is HealthReport {
-  return kindOf(message) === 'health';
-}
+export type ProcessMessage = HealthReport | BlockReport | DeathReport | EndOrder;
 
-export function isBlockReport(message: unknown): message is BlockReport {
-  return kindOf(message) === 'blocked';
-}
-
-export function isDeathReport(message: unknown): message is DeathReport {
-  return kindOf(message) === 'deaths';
-}
-
-export function isEndOrder(message: unknown): message is EndOrder {
-  return kindOf(message) === 'end';
-}
-
-function kindOf(message: unknown): unknown {
-  return typeof message === 'object' && message !== null && 'onqueue' in message ? message.onqueue : undefined;
+/** Undefined if the message is none of ours: jobs and their libraries may use the channel as well. */
+export function ownMessage(message: unknown): ProcessMessage | undefined {
+  const isOwn = typeof message === 'object' && message !== null && 'onqueue' in message;
+  return isOwn ? (message as ProcessMessage) : undefined;
 }
 
 /** A process reports every second. One that has been silent for this long has a frozen event loop or is suspended. */
