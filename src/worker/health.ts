@@ -1,5 +1,5 @@
 /** A worker's health report. Lets an orchestrator tell a worker that works from one that is stuck. */
-import { endOfTurn, pauseAfter, type Clock, type Milliseconds, type Seconds, type Timer } from '../base/clock';
+import { pauseAfter, Silence, within, type Clock, type Milliseconds, type Seconds, type Timer } from '../base/clock';
 import type { StopReason } from './stop';
 import { errorMessage } from '../base/exception-text';
 import type { Logger } from '../base/logger';
@@ -164,7 +164,6 @@ export class StoreHealth {
   #leavesLooks = false;
   #watchedUntil: Milliseconds = -Infinity;
   #nextLook: Timer | undefined;
-  #lateLook: Timer | undefined;
   #isLooking = false;
   #isClosed = false;
 
@@ -265,7 +264,7 @@ export class StoreHealth {
   /** Leaves no timer behind. */
   close(): void {
     this.#isClosed = true;
-    for (const timer of [this.#pause, this.#nextLook, this.#lateLook]) timer?.cancel();
+    for (const timer of [this.#pause, this.#nextLook]) timer?.cancel();
     this.isPausing = false;
   }
 
@@ -309,19 +308,16 @@ export class StoreHealth {
   async #lookNow(look: () => Promise<unknown>): Promise<void> {
     const askedAt = this.#clock.monotonic();
     this.#isLooking = true;
-    // Answers that arrived while a job blocked the event loop are read before the look counts as late.
-    this.#lateLook = this.#clock.after(
-      LOOK_DEADLINE,
-      () => void endOfTurn().then(() => (this.#leavesLooks ||= this.#isLooking)),
+    const answer = look();
+    await within(this.#clock, LOOK_DEADLINE, answer, false).catch((error: unknown) => {
+      this.#leavesLooks ||= error instanceof Silence;
+    });
+    // A store that refuses is up. For a store that is away, the look is late by now.
+    await answer.then(
+      () => (this.#leavesLooks = false),
+      () => undefined,
     );
-    try {
-      await look();
-      this.#leavesLooks = false;
-    } catch {
-      // A store that refuses is up. For a store that is away, the look is late by now.
-    }
     this.#isLooking = false;
-    this.#lateLook.cancel();
     this.#lookIn(Math.max(0, askedAt + LOOK_EVERY - this.#clock.monotonic()));
   }
 }

@@ -385,13 +385,10 @@ export class KeptFailures {
     return removed;
   }
 
-  /** The job turned out to be somebody else's, so it has not failed. Undefined if nothing was kept. Never rejects. */
-  takeBack(reservation: Reservation): Promise<void> | undefined {
+  /** The job turned out to be somebody else's, so it has not failed. Never rejects. */
+  async takeBack(reservation: Reservation): Promise<void> {
     const kept = this.#kept.get(reservation);
-    return kept && this.#forget(kept);
-  }
-
-  async #forget(kept: Forgotten): Promise<void> {
+    if (kept === undefined) return;
     const { connection, application } = this.#settings;
     try {
       await this.#failedStore.forget(kept);
