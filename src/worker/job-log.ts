@@ -20,9 +20,8 @@ export function logOutcome(logger: Logger, { job, outcome }: Finished): void {
   const { settlement, error, reason, cancelReason } = outcome;
   const { name } = job;
   const why = error ?? reason;
-  const { id, connectionName: connection, queue, attempts } = job;
   const ended = settlement.outcome;
-  const facts = { job: name, id, connection, queue, attempts, outcome: ended, ms: Math.round(job.took) };
+  const facts = { ...factsOf(job), outcome: ended, ms: Math.round(job.took) };
   if (ended === 'completed') return logger.info(facts, `${name} completed`);
   if (ended === 'cancelled') {
     if (cancelReason === undefined) return logger.info(facts, `${name} was cancelled`);

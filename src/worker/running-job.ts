@@ -75,9 +75,6 @@ export class Finished {
   }
 }
 
-/** Other threads see the number as 31 bits. */
-const LARGEST_NUMBER = 2 ** 31 - 1;
-
 /** What a run tells the keeper of its lease. */
 export interface Lease {
   /**
@@ -94,11 +91,7 @@ export interface Lease {
   end(): void;
 }
 
-let runs = 0;
-
 export class RunningJob extends JobContext implements DenseSetMember, MaskingJob {
-  /** From 1. Identifies the run in this process, across threads. */
-  readonly number = (runs = (runs % LARGEST_NUMBER) + 1);
   /** Its place among the runs of its worker. */
   position: number | undefined;
   readonly reservation: Reservation;

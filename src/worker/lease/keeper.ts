@@ -220,10 +220,16 @@ export class LeaseKeeper {
   }
 }
 
+/** The thread sees the number as 31 bits. */
+const LARGEST_NUMBER = 2 ** 31 - 1;
+
+let numbers = 0;
+
 class HeldJob implements Held, Lease {
   position: number | undefined;
   readonly job: RunningJob;
-  readonly number: number;
+  /** From 1. */
+  readonly number = (numbers = (numbers % LARGEST_NUMBER) + 1);
   readonly reservation: Reservation;
   readonly record: LeaseRecord;
   isCancelled = false;
@@ -232,7 +238,6 @@ class HeldJob implements Held, Lease {
 
   constructor(job: RunningJob, record: LeaseRecord, renewal: LeaseRenewal<HeldJob>, settings: LeaseKeeperSettings) {
     this.job = job;
-    this.number = job.number;
     this.reservation = job.reservation;
     this.record = record;
     this.#renewal = renewal;
