@@ -88,8 +88,7 @@ export class Runs {
   /** No more jobs are started. */
   end(): void {
     this.#isEnding = true;
-    const held = this.#suspect?.letGo();
-    if (held !== undefined) this.#parts.settler.giveBack(held);
+    this.#suspect?.letGo();
   }
 
   /** The worker stops: a job that cannot finish within the grace may save its progress. */

@@ -6,8 +6,8 @@
  * takes no job meanwhile. If they last longer, it goes back for half a minute, for free; the third time it runs beside them, but
  * never beside another suspect.
  *
- * A worker may die while it holds one, or before it gives one back. So each start is recorded first, with its reservation. A crash
- * in another one does not count: always if it is on record that the job waited in it, else once.
+ * A worker may die while it holds one, or before it gives one back. So each start is recorded first, with its reservation. Before
+ * a job fails as poison, a crash in another one is taken back: always if it is on record that the job waited in it, else once.
  */
 import { within, type Milliseconds, type Seconds, type Timer } from '../base/clock';
 import { Recent } from '../base/collections';
@@ -30,7 +30,7 @@ const MOST_KNOWN = 1000;
 export interface SuspectActions {
   start(job: RunningJob): void;
   /** Gives back a job that was not started. */
-  giveBack(job: RunningJob, outcome: Outcome): void;
+  giveBack(job: RunningJob, outcome?: Outcome): void;
   /** Makes the loop look: the worker takes jobs again. */
   ring(): void;
 }
@@ -98,11 +98,12 @@ export class Suspect {
     return true;
   }
 
-  /** The job that waits, which goes back because the worker stops. */
-  letGo(): RunningJob | undefined {
+  /** The worker stops: a job that waits goes back. */
+  letGo(): void {
     const job = this.waiting;
-    if (job !== undefined) this.ended(job);
-    return job;
+    if (job === undefined) return;
+    this.ended(job);
+    this.#actions.giveBack(job);
   }
 
   ended(job: RunningJob): void {
