@@ -73,29 +73,8 @@ function postgresJs(given: Given): Found {
 function anything(given: Given): Found {
   const { query } = given;
   if (typeof query !== 'function') return undefined;
-  return (text, values) =>
-    attended(given, async () =>
-      values.length === 0 ? (query.call(given, text) as unknown) : query.call(given, text, values),
-    );
-}
-
-/** If nobody listened, the end of a client's connection would end the process, although the statement is refused as well. */
-async function attended<T>(given: Given, ask: () => Promise<T>): Promise<T> {
-  const { on, off } = given;
-  if (typeof on !== 'function' || typeof off !== 'function') return ask();
-  const ignore = (): void => undefined;
-  const leave = (): void => void off.call(given, 'error', ignore);
-  on.call(given, 'error', ignore);
-  try {
-    const answer = await ask();
-    leave();
-    return answer;
-  } catch (error) {
-    // PostgreSQL refuses the statement first, and ends the connection a moment later.
-    if ((error as { readonly severity?: unknown } | undefined)?.severity === 'FATAL') on.call(given, 'end', leave);
-    else leave();
-    throw error;
-  }
+  return async (text, values) =>
+    (values.length === 0 ? query.call(given, text) : query.call(given, text, values)) as unknown;
 }
 
 const LIBRARIES = [kysely, drizzle, mikroOrm, prisma, knex, postgresJs, anything];
@@ -118,12 +97,38 @@ const pushes = new WeakMap<object, Promise<unknown>>();
  * deprecates a client that is asked while it is busy, and many listeners look like a leak.
  */
 export function inTurn<T>(transaction: object, push: () => Promise<T>): Promise<T> {
-  const pushed = (pushes.get(transaction) ?? Promise.resolve()).then(push);
+  const turn = (): Promise<T> => attended(transaction as Given, push);
+  const pushed = (pushes.get(transaction) ?? Promise.resolve()).then(turn);
   pushes.set(
     transaction,
     pushed.catch(() => undefined),
   );
   return pushed;
+}
+
+/**
+ * If nobody listened, the end of a client's connection would end the process, although the push is refused as well. It may end while
+ * the push asks the store something else.
+ */
+async function attended<T>(client: Given, push: () => Promise<T>): Promise<T> {
+  const { on, off } = client;
+  if (typeof on !== 'function' || typeof off !== 'function') return push();
+  let isEnding = false;
+  const leave = (): void => void off.call(client, 'error', hear);
+  const hear = (): void => {
+    if (!isEnding) on.call(client, 'end', leave);
+    isEnding = true;
+  };
+  on.call(client, 'error', hear);
+  try {
+    return await push();
+  } catch (error) {
+    // PostgreSQL refuses the statement first, and ends the connection a moment later.
+    if ((error as { readonly severity?: unknown } | undefined)?.severity === 'FATAL') hear();
+    throw error;
+  } finally {
+    if (!isEnding) leave();
+  }
 }
 
 /** Runs our statements one after another, as the user's client may not accept more at once. */

@@ -238,4 +238,25 @@ describe('a pool of the user', () => {
     await eventually(() => client.listenerCount('error') === 0);
     client.release(true);
   });
+
+  it('outlives the end of its connection while a push within a transaction asks the store something else', async () => {
+    const connection = world.connect();
+    const client = await pool.connect();
+    const locker = await world.client();
+    await locker.query(`BEGIN; LOCK TABLE ${world.table}_queues`);
+    await client.query('BEGIN');
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+
+    const pushing = connection.within(client)!.push('default', [{ payload: '{"id":"a"}' }]);
+    void pushing.catch(() => undefined);
+    await eventually(async () => (await world.rows(`${SESSIONS} AND wait_event_type = 'Lock'`)).length > 0);
+    const ended = new Promise((resolve) => client.once('end', resolve));
+    await endOthers(`AND pid = ${rows[0]!.pid}`);
+    await ended;
+    await locker.query('COMMIT');
+
+    await expect(pushing).rejects.toThrow(/not queryable/);
+    await eventually(() => client.listenerCount('error') === 0);
+    client.release(true);
+  });
 });
