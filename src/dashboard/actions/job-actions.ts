@@ -62,7 +62,7 @@ export const JOB_ACTIONS: Readonly<Record<string, Action>> = {
       carriedOut(form, manager, {
         one: async ({ connection, id, queue }) =>
           (await manager.connection(connection).cancel(id, { queue, reason: reasonFor(viewer) })) !== 'unknown',
-        told: (count) => `${counted(count, 'job')} ${count === 1 ? 'is' : 'are'} cancelled, or told to stop.`,
+        told: (count) => `${counted(count, 'job is', 'jobs are')} cancelled, or told to stop.`,
       }),
   },
   'promote-jobs': {
@@ -70,7 +70,7 @@ export const JOB_ACTIONS: Readonly<Record<string, Action>> = {
       carriedOut(form, manager, {
         one: async ({ connection, id, queue }) =>
           (await manager.connection(connection).promote(id, { queue })) !== 'unknown',
-        told: (count) => `${counted(count, 'job')} ${count === 1 ? 'is' : 'are'} ready.`,
+        told: (count) => `${counted(count, 'job is', 'jobs are')} ready.`,
       }),
   },
   'promote-job': {
@@ -131,7 +131,7 @@ export const JOB_ACTIONS: Readonly<Record<string, Action>> = {
         one: ({ id, ...place }) => manager.failed.retry(id, place),
         all: () => manager.failed.retry(filterOf(choiceIn(form)) ?? 'all'),
         told: (count) =>
-          `${counted(count, 'failed job')} ${count === 1 ? 'goes back to its queue' : 'go back to their queues'}.`,
+          `${counted(count, 'failed job goes back to its queue', 'failed jobs go back to their queues')}.`,
       }),
   },
   'forget-failed': {
@@ -155,7 +155,7 @@ export const JOB_ACTIONS: Readonly<Record<string, Action>> = {
           const filter = filterOf(choiceIn(form));
           return filter === undefined ? manager.failed.flush() : manager.failed.forget(filter);
         },
-        told: (count) => `${counted(count, 'failed job')} ${count === 1 ? 'is' : 'are'} forgotten.`,
+        told: (count) => `${counted(count, 'failed job is', 'failed jobs are')} forgotten.`,
       }),
   },
 };
@@ -246,7 +246,7 @@ async function eachOf(places: readonly Place[], { one, told }: Deed): Promise<No
   }
   const [first] = refused;
   const rest = [
-    gone > 0 && ` ${counted(gone, 'job')} ${gone === 1 ? 'was' : 'were'} already gone.`,
+    gone > 0 && ` ${counted(gone, 'job was', 'jobs were')} already gone.`,
     first !== undefined && ` ${counted(refused.length, 'job')} could not be reached: ${first}`,
   ];
   return { text: `${told(done)}${rest.filter(Boolean).join('')}` };

@@ -37,7 +37,7 @@ export function stateText(batch: Batch, hasEnded: boolean, context: PageContext)
     return total === 1 ? 'Its only job has completed.' : `All ${numberText(total)} have completed.`;
   const lost = [
     failed > 0 && `${numberText(failed)} failed`,
-    skipped > 0 && `${numberText(skipped)} ${skipped === 1 ? 'was' : 'were'} skipped`,
+    skipped > 0 && `${counted(skipped, 'was', 'were')} skipped`,
   ].filter(Boolean);
   return `None of its ${counted(total, 'job')} is left: ${numberText(completed)} completed, ${lost.join(', ')}.`;
 }
@@ -53,7 +53,7 @@ function cancelText(batch: Batch): string {
 function restText({ pending, completed, skipped }: Batch): string {
   if (pending > 0)
     return ` Of the ${numberText(pending)} that are left, running jobs go on, and waiting ones are skipped as workers come to them.`;
-  return ` None is left: ${numberText(completed)} completed, and ${numberText(skipped)} ${skipped === 1 ? 'was' : 'were'} skipped.`;
+  return ` None is left: ${numberText(completed)} completed, and ${counted(skipped, 'was', 'were')} skipped.`;
 }
 
 /** At the average rate so far. */

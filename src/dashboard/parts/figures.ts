@@ -34,8 +34,6 @@ export interface Period {
   /** `in the last hour` */
   readonly text: string;
   readonly fresh: Milliseconds;
-  /** As the address says it. */
-  readonly query: Query;
 }
 
 /** @throws E_DASHBOARD_QUERY the address names no such time */
@@ -45,7 +43,7 @@ export function periodIn(query: URLSearchParams): Period {
     const within = query.get('within') ?? '1h';
     if (!Object.hasOwn(RANGES, within)) throw neededField('within');
     const [name, fresh] = RANGES[within as Range];
-    return { within, until: undefined, text: `in the last ${name}`, fresh, query: { within } };
+    return { within, until: undefined, text: `in the last ${name}`, fresh };
   }
   if (to <= from) throw neededField('to');
   if (to - from > LONGEST) throw neededField('from');
@@ -54,7 +52,6 @@ export function periodIn(query: URLSearchParams): Period {
     until: new Date(to),
     text: `in ${spanText(to - from)}`,
     fresh: RANGES['7d'][1],
-    query: { from: new Date(from).toISOString(), to: new Date(to).toISOString() },
   };
 }
 
