@@ -6,7 +6,7 @@
  */
 import { wordsOf } from '../../base/foreign-error';
 import type { OnqueueError } from '../../base/onqueue-error';
-import { Recent } from '../../base/collections';
+import { pageBytes, Recent } from '../../base/collections';
 import { endOfTurn, Silence, type Milliseconds, type Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import {
@@ -18,6 +18,7 @@ import {
   type Purpose,
   type Verdict,
 } from '../kit/caller';
+import type { Entry } from '../contract';
 import { QueueUnavailableError } from '../errors';
 import {
   callTooLong,
@@ -170,13 +171,14 @@ export class RedisCaller extends StoreCaller<Asked> {
   }
 
   /**
-   * Asks whether Redis takes a text of so many bytes even when it has grown: a job that it takes only now could never be settled,
-   * and would run again and again.
+   * Asks whether Redis takes the longest of these even when it has grown: a job that it takes only now could never be settled, and
+   * would run again and again.
    *
    * @param key of ours, to which the user has access
    * @throws `callTooLong`
    */
-  async admit(bytes: number, key: string, consequence: string, patience?: Patience): Promise<void> {
+  async admit(entries: readonly Entry[], key: string, consequence: string, patience?: Patience): Promise<void> {
+    const bytes = Math.max(...entries.map(({ payload }) => pageBytes(payload)));
     if (bytes <= this.longest) return;
     await this.command('exists', [key.padEnd(bytes + GROWTH, '-')], consequence, patience);
     this.longest = Math.max(this.longest, bytes);

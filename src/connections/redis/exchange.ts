@@ -30,9 +30,7 @@ import { metaLine } from './failed';
 import { RedisWaits } from './wait';
 
 /** Settles and reserves in a cluster, one call for each queue. */
-export interface Slots {
-  exchange(settlements: readonly Settlement[], wanted: Wanted | undefined): Promise<Settled>;
-}
+type Slots = Pick<RedisExchange, 'exchange'>;
 
 export class RedisExchange {
   readonly #store: RedisStore;

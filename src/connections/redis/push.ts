@@ -8,7 +8,7 @@
 import type { BatchEnd, NewBatch } from '../batch-store';
 import type { Entry, Pushed, Once, PageToPush, PushedOnce } from '../contract';
 import { batchEnded, DuplicatePayloadError } from '../errors';
-import type { Patience, RedisCaller } from './caller';
+import type { RedisCaller } from './caller';
 import { clientId, type Keys } from './keys';
 import { CallHead } from './link';
 import { script } from './scripts';
@@ -129,7 +129,7 @@ export class PushLane extends Lane<Push> {
     const rule = before === undefined ? 'any' : 'next';
     // Asked in its turn: what is pushed after it must not get ahead of it.
     for (const { entries, bytes } of pushes)
-      if (bytes > this.caller.longest) await admit(this.caller, entries, this.#keys[1]!, consequence, { since });
+      if (bytes > this.caller.longest) await this.caller.admit(entries, this.#keys[1]!, consequence, { since });
     let answer = await this.caller.script('push', keys, [sequence, rule, ...args], consequence, { since });
     if (String(answer[0]) === 'gap') {
       this.answeredAt = this.caller.settings.clock.monotonic();
@@ -176,7 +176,7 @@ export async function pushOnce(
   names.note(queue);
   const { once, ready } = keys.queue(queue);
   const consequence = notQueued(entries.length);
-  await admit(caller, entries, ready, consequence);
+  await caller.admit(entries, ready, consequence);
   const id = begins?.id ?? entries[0]?.ties?.batch?.id;
   const joining = id === undefined ? undefined : joiningOf(id, keys, queue, entries, begins);
   const { args } = entriesOf([{ entries, isKeyed: true }]);
@@ -199,17 +199,6 @@ export async function pushOnce(
 
 function notQueued(jobs: number): string {
   return `${jobs === 1 ? 'a job was' : `${jobs} jobs were`} not queued`;
-}
-
-/** @throws `callTooLong` if the longest entry could not come back with an outcome */
-function admit(
-  caller: RedisCaller,
-  entries: readonly Entry[],
-  key: string,
-  consequence: string,
-  patience?: Patience,
-): Promise<void> {
-  return caller.admit(Math.max(...entries.map(({ payload }) => pageBytes(payload))), key, consequence, patience);
 }
 
 /** What became of the entries of each list, for lists of which some entries were not simply queued. */
