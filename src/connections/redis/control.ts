@@ -117,8 +117,8 @@ export class RedisControl extends RedisPart implements Control {
     for (const [cancelled, reasons] of keys) {
       if (cancelled === kept) continue;
       const consequence = `the mark of job ${id} was not removed`;
-      wereThere = (await this.#command('zrem', [cancelled, id], consequence)) === 1 && wereThere;
-      await this.#command('hdel', [reasons, id], consequence);
+      wereThere = (await this.store.caller.command('zrem', [cancelled, id], consequence)) === 1 && wereThere;
+      await this.store.caller.command('hdel', [reasons, id], consequence);
     }
     return wereThere;
   }
@@ -243,7 +243,7 @@ export class RedisControl extends RedisPart implements Control {
   async restart(): Promise<void> {
     const token = uuidv7();
     for (const key of await this.#controls()) {
-      await this.#command('hset', [key, 'restart', token], 'not all workers were told to restart');
+      await this.store.caller.command('hset', [key, 'restart', token], 'not all workers were told to restart');
     }
   }
 
@@ -252,7 +252,9 @@ export class RedisControl extends RedisPart implements Control {
     const all: Order[] = [];
     for (const key of await this.#controls()) {
       // ioredis returns an object for this command only.
-      const orders = (await this.#command('hgetall', [key], consequence)) as Readonly<Record<string, Buffer>>;
+      const orders = (await this.store.caller.command('hgetall', [key], consequence)) as Readonly<
+        Record<string, Buffer>
+      >;
       for (const [field, value] of Object.entries(orders)) all.push([key, field, value, orders]);
     }
     return all;
@@ -270,10 +272,6 @@ export class RedisControl extends RedisPart implements Control {
     const [word, told] = await this.store.recorded.ask('cancel', queue, keys, args, `job ${id} was not cancelled`);
     if (Buffer.isBuffer(told)) left?.(queue, told);
     return { result: String(word) as Look['result'], seen: Number(told ?? 0) };
-  }
-
-  #command(command: string, args: readonly string[], consequence: string): Promise<unknown> {
-    return this.store.caller.command(command, args, consequence);
   }
 }
 

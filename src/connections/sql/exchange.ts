@@ -132,7 +132,8 @@ export class Exchanger {
     const ends = new Map<RowId, Ending>();
     for (const ending of endings) if (!ends.has(ending.id)) ends.set(ending.id, ending);
     try {
-      const left = request === undefined ? [...queuesIn(settlements)] : undefined;
+      const left =
+        request === undefined ? [...new Set(settlements.map(({ reservation }) => reservation.queue))] : undefined;
       const { settled, reply, unreadable, sentTo, roomy, stuck, late } = await this.#database.run(
         repeatable(consequence),
         () => this.#handOut({ endings: [...ends.values()], request, left, mark: client.next() }),
@@ -214,9 +215,6 @@ export class Exchanger {
     if (reservations.length > 0) this.#database.waiters.busy?.(reservations.map(({ queue }) => queue));
   }
 }
-
-const queuesIn = (settlements: readonly Settlement[]): ReadonlySet<string> =>
-  new Set(settlements.map(({ reservation }) => reservation.queue));
 
 /** The jobs that give up their keys. */
 function freedIn(endings: readonly Ending[]): readonly TiedReservation[] {

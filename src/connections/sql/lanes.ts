@@ -2,7 +2,7 @@
 import { MOST_JOBS } from '../../base/collections';
 import type { Finding, LaneChange, LanePage, LaneState, LaneStore } from '../contract';
 import { isTrue, MAY_BE_IN, type Dialect } from './dialect';
-import { countMany, few, MOST_COUNTED_AT_ONCE } from './queues';
+import { countMany, few, MOST_AT_ONCE } from './queues';
 import { repeatable, DatabasePart } from './database';
 import { raw, rowsOf, sql, written, type Work } from './statement';
 import { queues } from './jobs';
@@ -121,7 +121,7 @@ function* lanesBehind(dialect: Dialect, queue: string, after: string, only?: str
   const [counted = []] = yield* rowsOf(sql`SELECT ${those.map((some) => sql`(${few(dialect, some)})`)}`);
   const counts: number[] = [];
   for (const [at, count] of counted.entries()) {
-    const isMany = Number(count) > MOST_COUNTED_AT_ONCE;
+    const isMany = Number(count) > MOST_AT_ONCE;
     counts.push(
       isMany ? yield* countMany(dialect, those[at]!, raw(at % 2 === 0 ? 'id' : 'lane_order')) : Number(count),
     );

@@ -175,17 +175,12 @@ export class PushLane {
       }
     } catch (error) {
       if (loads.length === 1 || !isRefusal(error)) throw error;
-      for (const load of loads) await this.#carryAlone(load);
-    }
-  }
-
-  /** A push that is refused does not affect others. */
-  async #carryAlone(load: Load): Promise<void> {
-    try {
-      await this.#carry([load]);
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      load.reject(error);
+      // A push that is refused does not affect others.
+      for (const load of loads)
+        await this.#carry([load]).catch((refusal: unknown) => {
+          if (!isRefusal(refusal)) throw refusal;
+          load.reject(refusal);
+        });
     }
   }
 

@@ -8,16 +8,13 @@ import { BEFORE_ALL, ledJobs, leadOf, unledJobs, AFTER_ALL, linedUp } from './jo
 import { numeral, rowsOf, sql, valueOf, raw, type Sql, type SqlValue, type Work, type RowId } from './statement';
 
 /** Jobs that one statement counts: 5,000 took MariaDB more than 5 ms on a slow machine. */
-const MOST = 3000;
-
-/** `few` counts one more than that at most. */
-export const MOST_COUNTED_AT_ONCE = MOST;
+export const MOST_AT_ONCE = 3000;
 
 export function* countJobs(dialect: Dialect, queue: string): Work<Counts> {
   const { line } = dialect;
   const counted = { ...(yield* counts(dialect, queue)) };
   for (const each of LINE_STATES) {
-    if (counted[each] <= MOST) continue;
+    if (counted[each] <= MOST_AT_ONCE) continue;
     const rest = line.order[each].slice(1);
     counted[each] = yield* countAlong(dialect, ledJobs(line, queue, each), [leadOf(line, each), ...rest]);
     if (each === 'reserved') counted[each] += yield* countAlong(dialect, unledJobs(line, queue), rest);
@@ -29,7 +26,7 @@ export function* countJobs(dialect: Dialect, queue: string): Work<Counts> {
 /** @param rows `FROM … WHERE …`, found by an index on the key */
 export function* countMany(dialect: Dialect, rows: Sql, key: Sql): Work<number> {
   const count = yield* countOf(dialect, sql`${rows} ORDER BY ${key}`);
-  return count > MOST ? yield* countAlong(dialect, rows, [key]) : count;
+  return count > MOST_AT_ONCE ? yield* countAlong(dialect, rows, [key]) : count;
 }
 
 /** @param jobs `FROM … WHERE …`, found by an index on the keys */
@@ -41,7 +38,7 @@ function* countAlong(dialect: Dialect, jobs: Sql, [key, ...rest]: readonly Sql[]
     if (last === undefined) return count;
     // Any number of jobs may be due at the same moment.
     const shared = sql`${jobs} AND ${key!} = ${numeral(last)}`;
-    count += atLast > MOST && rest.length > 0 ? yield* countAlong(dialect, shared, rest) : atLast;
+    count += atLast > MOST_AT_ONCE && rest.length > 0 ? yield* countAlong(dialect, shared, rest) : atLast;
     behind = last;
   }
 }
@@ -69,11 +66,14 @@ interface Piece {
 
 export function* piece(dialect: Dialect, jobs: Sql, key: Sql, behind: SqlValue): Work<Piece> {
   const rest = sql`${jobs} AND ${key} > ${numeral(behind)}`;
-  const ends = yield* rowsOf(sql`SELECT ${key} ${rest} ORDER BY ${key} LIMIT 2 OFFSET ${dialect.rows(MOST - 2)}`);
+  const ends = yield* rowsOf(
+    sql`SELECT ${key} ${rest} ORDER BY ${key} LIMIT 2 OFFSET ${dialect.rows(MOST_AT_ONCE - 2)}`,
+  );
   const [[lastButOne] = [], [last] = []] = ends;
   if (last === undefined) return { before: yield* countOf(dialect, sql`${rest} ORDER BY ${key}`), last, atLast: 0 };
   return {
-    before: last === lastButOne ? yield* countOf(dialect, sql`${rest} AND ${key} < ${numeral(last)}`) : MOST - 1,
+    before:
+      last === lastButOne ? yield* countOf(dialect, sql`${rest} AND ${key} < ${numeral(last)}`) : MOST_AT_ONCE - 1,
     last,
     atLast: yield* countOf(dialect, sql`${jobs} AND ${key} = ${numeral(last)}`),
   };
@@ -85,7 +85,7 @@ function* countOf(dialect: Dialect, jobs: Sql): Work<number> {
 
 /** Counts rows, up to one more than a statement counts. */
 export const few = ({ rows }: Dialect, jobs: Sql): Sql =>
-  sql`SELECT count(*) FROM (SELECT 1 ${jobs} LIMIT ${rows(MOST + 1)}) AS few`;
+  sql`SELECT count(*) FROM (SELECT 1 ${jobs} LIMIT ${rows(MOST_AT_ONCE + 1)}) AS few`;
 
 /** Jobs that one call removes. */
 const PAGE = 200;

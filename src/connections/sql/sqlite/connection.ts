@@ -14,7 +14,7 @@ import { SqlConnection } from '../connection';
 import { tableNames, threadAccessOf, type TableNames, eachTable } from '../address';
 import { sqliteWaking } from './waking';
 import { SqliteEngine, userTransaction, type OwnDatabase } from './engine';
-import { prepareTables, TABLES_VERSION, tablesSql, failedColumns, nextPlace, read, sqliteLine } from './schema';
+import { prepareTables, TABLES_VERSION, tablesSql, failedColumns, read, sqliteLine, tailOf } from './schema';
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Diagnosis } from '../../contract';
@@ -181,7 +181,7 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     waiting: (due) => ({ available_at: toMicroseconds(due) }),
     // oxlint-disable-next-line require-yield -- the statement that moves the job finds the place
     *lastInLine(queue, at) {
-      return { available_at: at, place: nextPlace(tables, queue) };
+      return { available_at: at, place: { text: `${tailOf(tables.jobs.text, '?')} + 1`, values: [queue] } };
     },
     failed: failedColumns(now),
     jobs: new SqliteJobs(tables, batches, lanes, now, own),

@@ -60,12 +60,13 @@ export class UniqueKeys {
         if (before !== undefined) added.delete(before.place);
         const replaced = before ?? (yield* this.#removeWaiting(debounce, job.queue, now));
         if (replaced !== undefined && replaced.uuid !== uuid) holders.set(place, { replaced: replaced.uuid });
-        const until = replaced === undefined ? endOf(debounce, now) : replaced.until;
+        const { key, longest } = debounce;
+        const until = replaced !== undefined ? replaced.until : longest === undefined ? null : now + longest;
         const due = Math.min(job.due ?? now + job.delay, until ?? Infinity);
         if (due > now) {
-          added.set(place, { ...job, due: toMicroseconds(due), keys: [debounce.key, until, null, null] });
-          waiting.set(debounce.key, { place, uuid, until });
-        } else waiting.delete(debounce.key);
+          added.set(place, { ...job, due: toMicroseconds(due), keys: [key, until, null, null] });
+          waiting.set(key, { place, uuid, until });
+        } else waiting.delete(key);
       }
     }
     return { added: [...added.values()], holders: holders.size > 0 ? holders : undefined };
@@ -109,10 +110,6 @@ export class UniqueKeys {
 function heldColumns({ key, until, for: most }: UniqueTie, now: Seconds): readonly SqlValue[] {
   const isStart = until === 'start';
   return [key, most === undefined ? null : now + most, isStart ? key : null, isStart ? (most ?? null) : null];
-}
-
-function endOf({ longest }: DebounceTie, now: Seconds): Seconds | null {
-  return longest === undefined ? null : now + longest;
 }
 
 function statementsOn(jobs: string) {

@@ -298,12 +298,6 @@ export const statementsOf = <Name extends string>(texts: Readonly<Record<Name, s
   one: (name: Name, values: readonly SqlValue[]): Sql => ({ text: texts[name], values, one: true }),
 });
 
-/** The place behind all jobs in line. */
-export const nextPlace = ({ jobs }: Dialect['tables'], queue: string): Sql => ({
-  text: `${tailOf(jobs.text, '?')} + 1`,
-  values: [queue],
-});
-
 export function failedColumns(now: () => Seconds): FailedColumns {
   const payload = raw('CAST(payload AS BLOB)');
   return {
