@@ -96,7 +96,9 @@ describe('an idle worker whose store can end a wait with a reservation', () => {
     await until(() => open === 1);
   });
 
-  it('gives back a job that a wait brings after the stop', async () => {
+  it('gives back a job that a wait brings after the stop, of which the hook released hears', async () => {
+    const back: string[] = [];
+    application.manager.hooks.on('released', ({ job }) => void back.push(job.name));
     const { worker, ended } = work();
     await until(() => open === 1);
     const stopped = worker.stop();
@@ -105,6 +107,7 @@ describe('an idle worker whose store can end a wait with a reservation', () => {
 
     expect(await ended).toBe('stopped');
     expect(ran).toEqual([]);
+    expect(back).toEqual([Waits.name]);
     expect(await connection.queues.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 
