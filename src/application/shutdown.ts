@@ -1,6 +1,6 @@
 /** Ends what a manager holds open, step by step, each within a deadline: an unreachable store must not block it. */
 import type { Application } from '../connections/application';
-import type { Seconds } from '../base/clock';
+import { type Seconds, within } from '../base/clock';
 
 /** What a manager stops when it closes: mostly workers. */
 export interface Closable {
@@ -23,12 +23,12 @@ const LAST_DEADLINE: Seconds = 10;
 export async function settle(application: Application, closables: Iterable<Closable>): Promise<void> {
   const send = (): Promise<void> => {
     const during = 'sending what was dispatched and not awaited';
-    return within(application, SENDING_DEADLINE, during, () => application.outbox.flush());
+    return inTime(application, SENDING_DEADLINE, during, () => application.outbox.flush());
   };
   await send();
   const stops = Array.from(closables, (closable) => {
     const seconds = closable.closeDeadline ?? STOPPING_DEADLINE;
-    return within(application, seconds, 'stopping a worker', async () => closable.close());
+    return inTime(application, seconds, 'stopping a worker', async () => closable.close());
   });
   await Promise.all(stops);
   // Sends what the last jobs dispatched.
@@ -39,26 +39,17 @@ export async function settle(application: Application, closables: Iterable<Closa
 export async function disconnect(application: Application, last?: () => unknown): Promise<void> {
   const ends = Array.from(application.drivers, (driver) => {
     const during = `closing the connection '${driver.name}'`;
-    return within(application, CLOSING_DEADLINE, during, async () => driver.close());
+    return inTime(application, CLOSING_DEADLINE, during, async () => driver.close());
   });
   await Promise.all(ends);
   if (last === undefined) return;
-  await within(application, LAST_DEADLINE, 'close() of the configuration', async () => void (await last()));
+  await inTime(application, LAST_DEADLINE, 'close() of the configuration', async () => void (await last()));
 }
 
-function within(application: Application, seconds: Seconds, during: string, step: () => Promise<void>): Promise<void> {
+function inTime(application: Application, seconds: Seconds, during: string, step: () => Promise<void>): Promise<void> {
   const { clock, logger } = application;
-  return new Promise((resolve) => {
-    const leaveBehind = (): void => {
-      logger.warn({ seconds }, `Queue.close(): ${during} took longer than ${seconds} s; going on without it.`);
-      resolve();
-    };
-    const timer = clock.after(seconds * 1000, leaveBehind, true);
-    step()
-      .catch((error: unknown) => application.report(error, { during }))
-      .finally(() => {
-        timer.cancel();
-        resolve();
-      });
-  });
+  const ended = step().catch((error: unknown) => application.report(error, { during }));
+  const leaveBehind = (): void =>
+    logger.warn({ seconds }, `Queue.close(): ${during} took longer than ${seconds} s; going on without it.`);
+  return within(clock, seconds * 1000, ended).catch(leaveBehind);
 }

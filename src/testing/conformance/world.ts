@@ -1,6 +1,6 @@
 /** The tools of the cases: an open store, names for common steps, and probes to push. */
 import assert from 'node:assert/strict';
-import { type Milliseconds, type Seconds, systemClock, type Timer } from '../../base/clock';
+import { type Milliseconds, type Seconds, Silence, systemClock, within } from '../../base/clock';
 import type { BatchStore, NewBatch } from '../../connections/batch-store';
 import {
   type Connection,
@@ -342,15 +342,9 @@ export class World {
 
   /** Fails the case if the promise hangs, and says what hangs. */
   async soon<T>(promise: Promise<T>, what: string): Promise<T> {
-    let timer: Timer | undefined;
-    const late = new Promise<never>((_, reject) => {
-      const message = `${what}: nothing happened in ${LONGEST_WAIT_MS} ms`;
-      timer = systemClock.after(LONGEST_WAIT_MS, () => reject(new assert.AssertionError({ message })), true);
+    return within(systemClock, LONGEST_WAIT_MS, promise).catch((error: unknown) => {
+      if (!(error instanceof Silence)) throw error;
+      return assert.fail(`${what}: nothing happened in ${LONGEST_WAIT_MS} ms`);
     });
-    try {
-      return await Promise.race([promise, late]);
-    } finally {
-      timer?.cancel();
-    }
   }
 }
