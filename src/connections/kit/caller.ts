@@ -63,12 +63,18 @@ export interface Absence
   readonly address?: string | undefined;
 }
 
-/** The remedy for a host name that is not known. */
-export const UNKNOWN_HOST_REMEDY = 'Check the name of its host.';
-
 /** Asking again cannot help until somebody fixes the name. */
 export function isUnknownHost(error: unknown): boolean {
   return (error as NodeJS.ErrnoException | null | undefined)?.code === 'ENOTFOUND';
+}
+
+/** How ioredis, pg and mysql2 tell that no TLS came about. A server that ends in between sounds the same. */
+const WITHOUT_TLS = /before secure TLS connection|not support (?:SSL|secure) connection/;
+
+/** The remedy if there is no connection, where its error suggests one. */
+export function remedyOfConnecting(error: unknown): string | undefined {
+  if (isUnknownHost(error)) return 'Check the name of its host.';
+  return WITHOUT_TLS.test(wordsOf(error) ?? '') ? 'Is it running, and does it speak TLS on this port?' : undefined;
 }
 
 const BACKOFF = { first: 20, longest: 1000 };
@@ -188,7 +194,7 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
     const deadline = absence.deadline ?? this.settings.deadline;
     const cause = error instanceof Silence ? undefined : error;
     const said = reason ?? wordsOf(cause);
-    const help = isUnknownHost(cause) ? UNKNOWN_HOST_REMEDY : remedy;
+    const help = remedyOfConnecting(cause) ?? remedy;
     return new QueueUnavailableError(
       {
         connection: name,

@@ -1,5 +1,5 @@
 /** Why Redis, or the connection to it, did not do what was asked: what its words mean, and the errors that only Redis gives. */
-import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../kit/caller';
+import { isUnknownHost, remedyOfConnecting } from '../kit/caller';
 import { OldServer } from './client';
 import { defineError } from '../../base/onqueue-error';
 import { QueueUnavailableError, type Unserved } from '../errors';
@@ -96,8 +96,7 @@ export function isRefusedForGood(error: Error): boolean {
 
 /** The remedy, as a sentence. Undefined if the server said nothing that suggests one. */
 export function remedyOf(error: unknown): string | undefined {
-  if (isUnknownHost(error)) return UNKNOWN_HOST_REMEDY;
-  if (!isReply(error)) return undefined;
+  if (!isReply(error)) return remedyOfConnecting(error);
   const known = REMEDIES.find(([words]) => words.test(error.message));
   if (known !== undefined) return known[1];
   return isRefusedSelect(error)

@@ -40,9 +40,9 @@ async function ask(
 }
 
 describe.each([
-  ['PostgreSQL', postgresErrors],
-  ['MySQL', mysqlErrors],
-])('%s', (_product, errors) => {
+  ['PostgreSQL', postgresErrors, 'The server does not support SSL connections'],
+  ['MySQL', mysqlErrors, 'Server does not support secure connection'],
+])('%s', (_product, errors, withoutTls) => {
   it('is tried once if its host is unknown, because waiting does not help', async () => {
     const { tried, end } = await ask(errors, 'ENOTFOUND');
 
@@ -60,6 +60,15 @@ describe.each([
       expect(tried).toBeGreaterThan(1);
       expect(end).toMatchObject({ facts: { deadline: DEADLINE, reason: expect.stringContaining(code) } });
     }
+  });
+
+  it('is asked for TLS if it has answered that it speaks none', async () => {
+    const clock = new MovedClock();
+    const caller = callerOn(errors, () => Promise.reject(new Error(withoutTls)), clock);
+
+    const asked = caller.run({ consequence: 'nothing was done' }, work);
+
+    await expect(clock.passing(asked)).rejects.toThrow('Is it running, and does it speak TLS on this port?');
   });
 
   it('takes no connection for a call that comes after the close, as one of several pieces may', async () => {
