@@ -14,7 +14,8 @@ export interface Closable {
 
 const SENDING_DEADLINE: Seconds = 10;
 const STOPPING_DEADLINE: Seconds = 60;
-const CLOSING_DEADLINE: Seconds = 5;
+/** For the connections, all at once. */
+export const CLOSING_DEADLINE: Seconds = 5;
 const LAST_DEADLINE: Seconds = 10;
 
 /**

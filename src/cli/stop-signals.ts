@@ -1,7 +1,9 @@
 /** What tells a process to stop (signals, npm or a supervisor that has gone), and how the log names the reason. */
 import { Worker } from 'node:worker_threads';
-import { type Clock, type Milliseconds, systemClock, type Timer } from '../base/clock';
+import { CLOSING_DEADLINE } from '../application/shutdown';
+import { type Clock, type Milliseconds, type Seconds, systemClock, type Timer } from '../base/clock';
 import type { Logger } from '../base/logger';
+import { WORKER_MARGIN } from '../worker/stop';
 import type { ProcessEnd } from '../worker/supervisor/supervisor';
 import type { Surroundings } from './session';
 
@@ -13,6 +15,12 @@ export const STOP_SIGNALS = Object.keys(SIGNAL_NUMBERS) as StopSignal[];
 
 /** npm passes on what the terminal has already sent to all its processes: a second signal this soon is such an echo. */
 const ECHO: Milliseconds = 200;
+
+/**
+ * What a process may take beyond the grace, whose store may be silent: its worker, then its connections, and a second to spare.
+ * After that it counts as blocked and is killed.
+ */
+export const PROCESS_MARGIN: Seconds = WORKER_MARGIN + CLOSING_DEADLINE + 1;
 
 interface StopCallbacks {
   /** `said`: the text for the log. `why`: why the worker stops, for its last line. */

@@ -32,13 +32,8 @@ export const ABORT_GRACE: Seconds = 0.5;
 /** How long the store may take to take the last outcomes. */
 const SETTLE_GRACE: Seconds = 5;
 
-/**
- * Whoever waits for an end has to wait longer than everything within it may take. Time beyond the grace, for a worker, which
- * closes its leases last …
- */
+/** What a worker may take beyond its grace; it closes its leases last. Whoever waits for its end has to wait longer. */
 export const WORKER_MARGIN: Seconds = ABORT_GRACE + SETTLE_GRACE + 2.5;
-/** … and for its process, which also closes its connections. After that it counts as blocked and is killed. */
-export const PROCESS_MARGIN: Seconds = WORKER_MARGIN + 2;
 
 export class Stop {
   readonly #options: ResolvedWorkerOptions;

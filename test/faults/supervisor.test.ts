@@ -2,6 +2,7 @@ import { type ChildCommand, isAlive } from '../cli/kit/child-command';
 import { JobProject } from '../cli/kit/job-project';
 import { eventually } from '../support/eventually';
 import { meantToPass } from '../support/meant-to-pass';
+import { startRedisServer } from '../support/redis-server';
 
 const CLEAN = { code: 0, signal: null };
 
@@ -20,7 +21,7 @@ function inProject(play: (project: JobProject, work: Work) => Promise<void>, ret
 }
 
 describe('work', () => {
-  // The longest test comes first: ten seconds pass before the kill.
+  // The longest test comes first: fourteen seconds pass before the kill.
   it.concurrent(
     'kills a process that does not stop by the deadline, and ends with a code that says so',
     inProject(async (project, work) => {
@@ -34,6 +35,28 @@ describe('work', () => {
       expect(await supervisor.ended).toEqual({ code: 70, signal: null });
       expect(isAlive(pid)).toBe(false);
       expect(supervisor.stderr).toContain(`Process 1 (pid ${pid}) did not end when it was told to, and was killed`);
+    }),
+  );
+
+  it.concurrent(
+    'lets a process end by itself whose store stands still',
+    inProject(async (project, work) => {
+      const redis = await startRedisServer();
+      const config = `require('./jobs'); module.exports = { connections: { redis: { driver: 'redis', url: '${redis.url}' } } };`;
+      project.write({ 'onqueue.config.js': config });
+      const supervisor = work('--grace=0');
+      await eventually(() => supervisor.stderr.includes('The worker starts'));
+      redis.process.kill('SIGSTOP');
+
+      supervisor.kill('SIGTERM');
+
+      try {
+        expect(await supervisor.ended).toEqual(CLEAN);
+        expect(supervisor.stderr).not.toContain('was killed');
+      } finally {
+        redis.process.kill('SIGCONT');
+        await redis.stop();
+      }
     }),
   );
 

@@ -2,14 +2,13 @@
 import { fork } from 'node:child_process';
 import { pauseAfter, type Clock, type Milliseconds, type Timer } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
-import { PROCESS_MARGIN } from '../../worker/stop';
 import { resolveWorkerOptions } from '../../worker/worker-options';
 import { defineCommand } from '../command';
 import { ExitCode, invalidOption, WORKER_EXIT_CODES_HELP } from '../errors';
 import { commandLineOf, type Flag, LISTEN_FLAGS, LISTEN_SLEEP, type ListenFlags, workerOptions } from '../flags';
 import { CONNECTION_WORD } from '../named-queues';
 import type { Session } from '../session';
-import { hearStopSignals, type StopSignal } from '../stop-signals';
+import { hearStopSignals, PROCESS_MARGIN, type StopSignal } from '../stop-signals';
 
 /** The time that a process has left after a second signal. */
 const HASTE: Milliseconds = 1000;

@@ -2,7 +2,6 @@
 import { relative } from 'node:path';
 import { projectFolder } from '../../application/configuration/config-file';
 import { durationSeconds } from '../../job/duration';
-import { PROCESS_MARGIN } from '../../worker/stop';
 import { Supervisor } from '../../worker/supervisor/supervisor';
 import { resolveWorkerOptions } from '../../worker/worker-options';
 import { defineCommand } from '../command';
@@ -11,7 +10,7 @@ import { commandLineOf, WORK_FLAGS, workerOptions, type WorkFlags } from '../fla
 import { serveHealth } from '../http-server';
 import { CONNECTION_WORD } from '../named-queues';
 import type { Session } from '../session';
-import { STOP_REASONS, stopAtSignals, type StopSignal } from '../stop-signals';
+import { PROCESS_MARGIN, STOP_REASONS, stopAtSignals, type StopSignal } from '../stop-signals';
 import { watchFolder } from '../watched-folder';
 
 export const work = defineCommand({

@@ -109,7 +109,7 @@ export class RedisRecordStore extends RedisPart implements RecordStore {
     const texts = records.flatMap(({ id, value }) => [id, value]);
     const args = [keep, most ?? 'all', ...condition, channel, ...texts];
     const { caller, keys } = this.store;
-    return caller.script('record-put', keys.records(kind), args, `${kind} was not kept`);
+    return caller.script('record-put', keys.records(kind), args, `nothing was kept among the ${kind}`);
   }
 }
 
