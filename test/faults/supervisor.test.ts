@@ -42,15 +42,15 @@ describe('work', () => {
     'lets a process end by itself whose store stands still',
     inProject(async (project, work) => {
       const redis = await startRedisServer();
-      const config = `require('./jobs'); module.exports = { connections: { redis: { driver: 'redis', url: '${redis.url}' } } };`;
-      project.write({ 'onqueue.config.js': config });
-      const supervisor = work('--grace=0');
-      await eventually(() => supervisor.stderr.includes('The worker starts'));
-      redis.process.kill('SIGSTOP');
-
-      supervisor.kill('SIGTERM');
-
       try {
+        const config = `require('./jobs'); module.exports = { connections: { redis: { driver: 'redis', url: '${redis.url}' } } };`;
+        project.write({ 'onqueue.config.js': config });
+        const supervisor = work('--grace=0');
+        await eventually(() => supervisor.stderr.includes('The worker starts'));
+        redis.process.kill('SIGSTOP');
+
+        supervisor.kill('SIGTERM');
+
         expect(await supervisor.ended).toEqual(CLEAN);
         expect(supervisor.stderr).not.toContain('was killed');
       } finally {
