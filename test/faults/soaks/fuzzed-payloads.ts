@@ -47,7 +47,7 @@ export const fuzzedPayloadsAmongGoodOnes: Soak<Size> = {
     const log = new RecordingLogger();
     const manager = new QueueManager(
       { connectors: builtInConnectors, logger: log },
-      { connections: { store: place.config }, jobs: [Fuzzed] },
+      { connections: { store: place.config }, jobs: [Fuzzed], failed: { connection: 'store', keep: Infinity } },
     );
     try {
       const driver = manager.driver();
