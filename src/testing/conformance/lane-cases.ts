@@ -58,7 +58,7 @@ async function shows(world: World, ...expected: readonly (readonly [lane: string
 export const laneCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'lanes'], {
     async 'a lane hands out no more jobs than it lets in, and the end of one lets in the next, in order'(world) {
-      await world.pushEntries([...['a', 'b', 'c', 'd'].map((id) => laned(id, two))]);
+      await world.pushEntries(['a', 'b', 'c', 'd'].map((id) => laned(id, two)));
       const [a, b] = await world.reserveEach(['a', 'b']);
       assert.deepEqual(idsOf([a, b]), ['a', 'b']);
       await world.holds({ ready: 2, reserved: 2 });
@@ -69,8 +69,8 @@ export const laneCases: readonly CaseDefinition[] = [
       await world.handsOut('d');
     },
     async 'a newcomer waits behind no more jobs of a busy lane than it lets in'(world) {
-      await world.pushEntries([...numbered(12, 'busy').map((id) => laned(id, two))]);
-      await world.pushEntries([...['x', 'y'].map((id) => laned(id, { ...two, key: 'b' }))]);
+      await world.pushEntries(numbered(12, 'busy').map((id) => laned(id, two)));
+      await world.pushEntries(['x', 'y'].map((id) => laned(id, { ...two, key: 'b' })));
       await world.handsOut('busy-1', 'busy-2', 'x', 'y');
     },
     async 'a job without a lane waits for none, whatever its place in a push'(world) {
@@ -91,7 +91,7 @@ export const laneCases: readonly CaseDefinition[] = [
       assert.deepEqual(idsOf(reply.reservations), ['b']);
     },
     async 'the ends of several jobs of a lane let in as many'(world) {
-      await world.pushEntries([...numbered(6).map((id) => laned(id, two))]);
+      await world.pushEntries(numbered(6).map((id) => laned(id, two)));
       const [first, second] = await world.reserveEach(['probe-1', 'probe-2']);
       await world.settles(completed(first), completed(second));
       await world.handsOut('probe-3', 'probe-4');
@@ -123,7 +123,7 @@ export const laneCases: readonly CaseDefinition[] = [
       await world.handsOut('b');
     },
     async 'the last push of a lane says how many it lets in'(world) {
-      await world.pushEntries([...numbered(3).map((id) => laned(id))]);
+      await world.pushEntries(numbered(3).map((id) => laned(id)));
       await world.handsOut('probe-1');
       await world.pushEntries([laned('more', { running: 3 })]);
       await world.handsOut('probe-2', 'probe-3');
@@ -140,7 +140,7 @@ export const laneCases: readonly CaseDefinition[] = [
       await shows(world);
     },
     async 'the failure of a job, and its release with a delay, let in the next while other jobs wait'(world) {
-      await world.pushEntries([...numbered(3).map((id) => laned(id))]);
+      await world.pushEntries(numbered(3).map((id) => laned(id)));
       const first = await world.reserveOne();
       await world.push('x');
       await world.settles(failed(first));
@@ -161,7 +161,7 @@ export const laneCases: readonly CaseDefinition[] = [
     async 'many lanes are listed page by page, each once'(world) {
       const keys = Array.from({ length: 250 }, (_, at) => `lane-${String(at).padStart(3, '0')}`);
       for (let at = 0; at < 250; at += 50)
-        await world.pushEntries([...keys.slice(at, at + 50).map((key) => laned(key, { key }))]);
+        await world.pushEntries(keys.slice(at, at + 50).map((key) => laned(key, { key })));
       assert.deepEqual(
         (await lanes(world)).map(({ lane }) => lane),
         keys,
@@ -169,7 +169,7 @@ export const laneCases: readonly CaseDefinition[] = [
     },
     async 'a higher limit lets jobs in, a lower one stops nobody, and without one the jobs say how many'(world) {
       const { lanes: store } = world.connection;
-      await world.pushEntries([...numbered(6).map((id) => laned(id, two))]);
+      await world.pushEntries(numbered(6).map((id) => laned(id, two)));
       await store!.change(world.queue, 'a', { limit: 3 });
       const [first, second] = await world.reserveEach(['probe-1', 'probe-2', 'probe-3']);
       await store!.change(world.queue, 'a', { limit: 1 });
@@ -196,7 +196,7 @@ export const laneCases: readonly CaseDefinition[] = [
     async 'a limit set for a lane without jobs counts for those that come'(world) {
       const { lanes: store } = world.connection;
       await store!.change(world.queue, 'a', { limit: 2 });
-      await world.pushEntries([...numbered(3).map((id) => laned(id))]);
+      await world.pushEntries(numbered(3).map((id) => laned(id)));
       await world.handsOut('probe-1', 'probe-2');
     },
     async 'nothing that was set for the lanes of a queue outlives it'(world) {
