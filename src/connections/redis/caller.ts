@@ -32,6 +32,7 @@ import {
   remedyOf,
   foreignKey,
   isForbidden,
+  isForbiddenKey,
 } from './refusals';
 import { CallHead, type Form, type LinkCall, type RedisLink } from './link';
 import { script, type ScriptName } from './scripts';
@@ -417,10 +418,25 @@ export async function explained(caller: RedisCaller, keys: readonly string[], er
     return (await errorOfForeignKey(caller, keys, error.facts.consequence, error).catch(() => undefined)) ?? error;
   }
   if (!(error instanceof QueueUnavailableError) || !isReply(error.cause) || !isForbidden(error.cause)) return error;
-  const missing = await missingPermissions(caller, keys.at(-1)!, SCRIPTED).catch(() => []);
-  if (missing.length === 0) return error;
   // Worded as Redis does, so that it gets the same remedy.
-  return caller.errorOf(`NOPERM this user may not call ${missing.join(', ')}`, error.facts.consequence);
+  const forbidden = (what: string): Error => caller.errorOf(`NOPERM this user may not ${what}`, error.facts.consequence);
+  const key = isForbiddenKey(error.cause) ? await closedKey(caller, keys).catch(() => undefined) : undefined;
+  if (key !== undefined) return forbidden(`use the key '${key}'`);
+  const missing = await missingPermissions(caller, keys.at(-1)!, SCRIPTED).catch(() => []);
+  return missing.length === 0 ? error : forbidden(`call ${missing.join(', ')}`);
+}
+
+/** The first of these keys that the user may not read and write. Undefined if there is none. */
+export async function closedKey(caller: RedisCaller, keys: readonly string[]): Promise<string | undefined> {
+  for (const key of keys) {
+    try {
+      await missingPermissions(caller, key, []);
+    } catch (error) {
+      if (!(error instanceof QueueUnavailableError) || !isForbiddenKey(error.cause)) throw error;
+      return key;
+    }
+  }
+  return undefined;
 }
 
 async function errorOfForeignKey(

@@ -4,7 +4,7 @@
  */
 import { WAITING_STATES, type Diagnosis, type Finding, type RecountOptions } from '../contract';
 import { latencyOf } from '../kit/requirements';
-import { missingPermissions, WAKING, type RedisCaller } from './caller';
+import { closedKey, missingPermissions, WAKING, type RedisCaller } from './caller';
 import type { Keys } from './keys';
 import { serverVersion } from './client';
 import { tooMuchToRecount } from './refusals';
@@ -24,9 +24,7 @@ export async function diagnoseRedis(
   const found = isCluster ? [await slots(caller)] : [];
   // A cluster that is down runs no scripts.
   if (found.every(({ level }) => level !== 'error')) {
-    const { ready } = keys.queue('default');
-    found.push(permitted(await missingPermissions(caller, ready)));
-    if ((await missingPermissions(caller, ready, WAKING)).length > 0) found.push(unwoken(keys.prefix));
+    found.push(...(await permissions(caller, keys)));
   }
   return [version(info), eviction(info), persistence(info, await snapshots(caller)), latency, ...found];
 }
@@ -79,15 +77,21 @@ async function snapshots(caller: RedisCaller): Promise<string | undefined> {
   }
 }
 
-function permitted(missing: readonly string[]): Diagnosis {
-  const subject = 'permissions';
-  if (missing.length === 0) return { level: 'ok', subject, message: 'all that is needed' };
-  const rules = missing.map((name) => `+${name}`).join(' ');
-  return {
-    level: 'error',
-    subject,
-    message: `this user may not call ${missing.join(', ')}. Allow it: ACL SETUSER <user> ${rules}`,
-  };
+async function permissions(caller: RedisCaller, keys: Keys): Promise<readonly Diagnosis[]> {
+  const { ready } = keys.queue('default');
+  const closed = await closedKey(caller, [ready, keys.names]);
+  if (closed !== undefined) return [lacking(`use the key ${closed}`, `~${keys.prefix}*`)];
+  const missing = await missingPermissions(caller, ready);
+  const isWoken = (await missingPermissions(caller, ready, WAKING)).length === 0;
+  const ok: Diagnosis = { level: 'ok', subject: 'permissions', message: 'all that is needed' };
+  const named =
+    missing.length === 0 ? ok : lacking(`call ${missing.join(', ')}`, missing.map((name) => `+${name}`).join(' '));
+  return isWoken ? [named] : [named, unwoken(keys.prefix)];
+}
+
+function lacking(right: string, rules: string): Diagnosis {
+  const message = `this user may not ${right}. Allow it: ACL SETUSER <user> ${rules}`;
+  return { level: 'error', subject: 'permissions', message };
 }
 
 function unwoken(prefix: string): Diagnosis {

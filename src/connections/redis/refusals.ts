@@ -70,6 +70,11 @@ export function isForbidden(error: Error): boolean {
   return PERMISSION.test(error.message);
 }
 
+/** The user may not use a key; Redis does not say which. */
+export function isForbiddenKey(error: unknown): boolean {
+  return isReply(error) && isForbidden(error) && /\baccess\b.*\bkeys?\b/.test(error.message);
+}
+
 /** The server is a replica, perhaps only since a moment ago. */
 export function isReadOnly(error: unknown): boolean {
   return isReply(error) && /\bREADONLY\b/.test(error.message);

@@ -89,6 +89,33 @@ describe('a redis connection whose user lacks permissions', () => {
     expect(said).toEqual([expect.stringMatching(/does not let us wait.*blpop.*every 2 s/)]);
   });
 
+  it('gets an error that names the first key that it may not use', async () => {
+    await may('resetkeys', `~${world.prefix}q*`);
+    const named = (key: string): object => ({
+      code: 'E_QUEUE_UNAVAILABLE',
+      facts: { refused: true },
+      message: expect.stringContaining(`NOPERM this user may not use the key '${world.prefix}${key}'`) as string,
+    });
+    await expect(connect().push('q', [{ payload: payload('b') }])).rejects.toMatchObject(named(':unique'));
+    await expect(reserveFrom(connect(), request)).rejects.toMatchObject(named(':control'));
+    await expect(connect().queues.names()).rejects.toMatchObject(named(':queues'));
+  });
+
+  it.each([
+    ['of single queues', '[a-z]*', ':queues'],
+    ['that all queues share', ':*', 'default'],
+  ])('is diagnosed with the keys to open if it may use only those %s', async (_whose, pattern, closed) => {
+    await may('resetkeys', `~${world.prefix}${pattern}`);
+    const found = (await connect().diagnose()).filter(({ subject }) => subject === 'permissions');
+    expect(found).toEqual([
+      {
+        level: 'error',
+        subject: 'permissions',
+        message: `this user may not use the key ${world.prefix}${closed}. Allow it: ACL SETUSER <user> ~${world.prefix}*`,
+      },
+    ]);
+  });
+
   it('is diagnosed with the permissions to give', async () => {
     await may('-blpop', '-hset');
     const found = (await connect().diagnose()).find(({ subject }) => subject === 'permissions');
