@@ -10,8 +10,9 @@ import { hasHandleAll } from '../job/together';
 import type { Class } from '../base/class';
 import { placed } from '../job/errors';
 import { declaredRoute } from '../job/resolve-options';
+import { envelopeIn } from '../payload/envelope';
 import { NO_JOBS, shortNamesRemark } from './commands/classes';
-import { errorText } from './errors';
+import { errorText, HOW_TO_REGISTER } from './errors';
 import { counted } from './output';
 import { dependenciesOf, installedPackage, ownPackage } from './project-files';
 
@@ -211,6 +212,40 @@ async function diagnoseLimits({ control }: Connection, subject: string): Promise
   return [ok(`${subject}, limits`, message)];
 }
 
+/** Of each queue and state. */
+const MOST_WAITING = 100;
+const MOST_NAMES = 10;
+
+/** Jobs that workers of this program would give back until they fail: their class was renamed, or nobody imports it. */
+async function diagnoseWaiting(
+  { registry }: QueueManager,
+  { queues }: Connection,
+  subject: string,
+): Promise<Diagnosis[]> {
+  // That nothing is registered is said elsewhere.
+  if (registry.all().length === 0 || queues.peek === undefined) return [];
+  const found: Diagnosis[] = [];
+  for (const queue of await queues.names()) {
+    const ready = await queues.peek(queue, 'ready', MOST_WAITING);
+    const looked = [...ready, ...(await queues.peek(queue, 'delayed', MOST_WAITING))];
+    const unknown = looked.flatMap(({ payload }) => {
+      const envelope = envelopeIn(payload);
+      // Those of Laravel's classes have workers of their own.
+      const isOurs = envelope !== undefined && envelope.kind !== 'illuminate';
+      return isOurs && envelope.definitionIn(registry) === undefined ? envelope.name : [];
+    });
+    if (unknown.length === 0) continue;
+    const names = [...new Set(unknown)].toSorted();
+    const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
+    const message =
+      `Looked at ${counted(looked.length, 'waiting job')}; no class here for ${unknown.length} of them: ` +
+      `${names.slice(0, MOST_NAMES).join(', ')}${more}. Each waits for a worker that knows it, and fails after about a day. ` +
+      `${HOW_TO_REGISTER} If a class was renamed: @Job({ aliases: ['${names[0]}'] }).`;
+    found.push(warning(`${subject}, queue ${queue}`, message));
+  }
+  return found;
+}
+
 async function diagnoseConnection(manager: QueueManager, name: string, isProduction: boolean): Promise<Diagnosis[]> {
   const subject = `connection ${name}`;
   try {
@@ -218,7 +253,10 @@ async function diagnoseConnection(manager: QueueManager, name: string, isProduct
     const lines = await driver.diagnose();
     const many = [
       ...(await diagnoseFailed(manager, driver, subject)),
-      ...(driver.failover === undefined ? await diagnoseLimits(driver, subject) : []),
+      // The members of a failover are looked at themselves.
+      ...(driver.failover === undefined
+        ? [...(await diagnoseLimits(driver, subject)), ...(await diagnoseWaiting(manager, driver, subject))]
+        : []),
     ];
     // Lines about the driver have its name as subject; lines about a setting of its store have the setting's.
     const isItself = (line: Diagnosis): boolean => [name, driver.driver].includes(line.subject);

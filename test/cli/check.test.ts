@@ -189,6 +189,34 @@ describe('check', () => {
     ]);
   });
 
+  it('names the classes of waiting jobs that this program does not have, and where they wait', async () => {
+    kit.project.write({
+      'jobs.js': `const { Job } = require('onqueue');
+        Job({ aliases: ['Bill'] })(class Invoice { handle() {} });`,
+    });
+    await kit.push('mail', 'Invoice', 'Bill', 'Letter', 'Greeting', 'Greeting');
+    await kit.push('well', 'Invoice');
+    await kit.store.push('well', [{ payload: JSON.stringify({ job: 'Illuminate\\Queue\\CallQueuedHandler@call' }) }]);
+    await kit.store.push('later', [{ payload: JSON.stringify({ id: 'a', job: 'Letter' }), delay: 60 }]);
+
+    const { of } = await check('--require=jobs.js');
+
+    expect(of('connection memory, queue')).toEqual([
+      {
+        level: 'warning',
+        subject: 'connection memory, queue mail',
+        message: expect.stringMatching(
+          /^Looked at 5 waiting jobs; no class here for 3 of them: Greeting, Letter\. .*--require.*aliases: \['Greeting'\]/,
+        ) as string,
+      },
+      {
+        level: 'warning',
+        subject: 'connection memory, queue later',
+        message: expect.stringMatching(/^Looked at 1 waiting job; no class here for 1 of them: Letter\. /) as string,
+      },
+    ]);
+  });
+
   it('warns about a second copy of a package that must exist only once', async () => {
     kit.project.write({
       'node_modules/tsyringe/package.json': '{ "name": "tsyringe", "version": "4.0.0", "main": "index.js" }',

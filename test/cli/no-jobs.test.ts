@@ -22,6 +22,15 @@ it('a worker without jobs does not start, and says where jobs come from', async 
   expect(await kit.store.queues.counts('default')).toMatchObject({ ready: 1, delayed: 0 });
 });
 
+it('check says once that nothing is registered, and not again for each queue', async () => {
+  await kit.push('default', 'Unknown');
+
+  const { stdout } = await kit.run('check');
+
+  expect(stdout).toContain('No job is registered.');
+  expect(stdout).not.toContain('Unknown');
+});
+
 it('other commands need no jobs', async () => {
   expect((await kit.run('size')).code).toBe(0);
   expect((await kit.run('classes')).stderr).toContain('No job is registered.');
