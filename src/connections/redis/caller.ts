@@ -419,7 +419,8 @@ export async function explained(caller: RedisCaller, keys: readonly string[], er
   }
   if (!(error instanceof QueueUnavailableError) || !isReply(error.cause) || !isForbidden(error.cause)) return error;
   // Worded as Redis does, so that it gets the same remedy.
-  const forbidden = (what: string): Error => caller.errorOf(`NOPERM this user may not ${what}`, error.facts.consequence);
+  const forbidden = (what: string): Error =>
+    caller.errorOf(`NOPERM this user may not ${what}`, error.facts.consequence);
   const key = isForbiddenKey(error.cause) ? await closedKey(caller, keys).catch(() => undefined) : undefined;
   if (key !== undefined) return forbidden(`use the key '${key}'`);
   const missing = await missingPermissions(caller, keys.at(-1)!, SCRIPTED).catch(() => []);

@@ -8,7 +8,7 @@ import type { Milliseconds, Seconds } from '../../base/clock';
 import { groupsOf, Recent } from '../../base/collections';
 import type { Reservation, ReserveReply, Wanted, SetAside, Settled, Settlement, SettleResult } from '../contract';
 import { givenBack, NOTHING, settledBeside, type Settling } from '../kit/connection';
-import { ExchangeLane } from './exchange';
+import { ExchangeLane } from './exchange-lane';
 import type { RedisCluster, RedisStore } from './store';
 
 /** How soon a queue whose master is away is asked again. */

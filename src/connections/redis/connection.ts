@@ -34,7 +34,6 @@ import { RedisCaller, type RedisCallerSettings } from './caller';
 import { clientSource, threadOptions, sourceOfThread, type ClientSource, type ThreadOptions } from './client';
 import { diagnoseRedis, recount } from './diagnose';
 import { callTooLong } from './refusals';
-import { SlotExchanger } from './cluster';
 import { RedisExchange } from './exchange';
 import { Keys, TIES, clientId } from './keys';
 import { RedisLink } from './link';
@@ -103,11 +102,7 @@ export class RedisConnection extends StoreConnection implements Connection {
       : undefined;
     const recorded = new RecordedCalls(caller, keys);
     this.#store = { caller, keys, recorded, names, cluster };
-    this.#exchange = new RedisExchange(
-      this.#store,
-      source,
-      cluster && ((settling) => new SlotExchanger(this.#store, cluster, settling)),
-    );
+    this.#exchange = new RedisExchange(this.#store, source);
     this.failed = this.whileOpen('failed', new RedisFailedStore(this.#store));
     this.locks = this.whileOpen('locks', new RedisLockStore(this.#store));
     this.batches = this.whileOpen('batches', new RedisBatchStore(this.#store));

@@ -1,4 +1,5 @@
-import { HintRead, type HintWait } from '../../../src/connections/redis/wait';
+import type { RedisCaller } from '../../../src/connections/redis/caller';
+import { HintRead, type HintWait } from '../../../src/connections/redis/exchange';
 import type { Form, RedisLink } from '../../../src/connections/redis/link';
 import { TestClock } from '../../../src/testing/test-clock';
 
@@ -51,13 +52,13 @@ beforeEach(() => {
     reads.push({ keys: args.slice(0, -1), seconds: args.at(-1), answer, fail });
     return { reply, sent: true, client: undefined };
   };
+  const command = async (name: string, [key]: readonly string[]): Promise<void> =>
+    void (name === 'del' ? forgotten : left).push(key!);
   read = new HintRead({
-    clock,
+    caller: { settings: { clock }, command } as unknown as RedisCaller,
     link: { send, replace: () => lose(), close: () => {} } as unknown as RedisLink,
     interruption: INTERRUPTION,
-    hint: (key) => left.push(key),
-    forget: (key) => forgotten.push(key),
-    refused: () => {},
+    longest: 2,
     closed: () => (isClosed = true),
   });
 });
