@@ -58,6 +58,11 @@ function eviction(info: Info): Diagnosis {
 
 function persistence(info: Info, save: string | undefined): Diagnosis {
   const subject = 'persistence';
+  // A Redis that refuses writes meanwhile, as by default, says so itself.
+  if (info.get('rdb_last_bgsave_status') === 'err') {
+    const message = 'Redis could not save its last snapshot. See its log, and whether its disk is full.';
+    return { level: 'warning', subject, message, endangersJobs: true };
+  }
   if (info.get('aof_enabled') === '1') return { level: 'ok', subject, message: 'append-only file' };
   const risk =
     save === ''

@@ -29,6 +29,11 @@ export class UnsavedRedis {
     await this.#save('err');
   }
 
+  /** Takes writes all the same. */
+  async goOnUnsaved(): Promise<void> {
+    await this.#admin.config('SET', 'stop-writes-on-bgsave-error', 'no');
+  }
+
   async saveAgain(): Promise<void> {
     await rm(join(this.#folder, 'snapshot'), { recursive: true });
     await this.#save('ok');

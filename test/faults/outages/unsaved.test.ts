@@ -32,6 +32,18 @@ it('a redis that cannot save refuses jobs at once with the remedy', async () => 
   expect(application.faults).toEqual(NO_FAULTS);
 });
 
+it('check says that a redis which goes on without its snapshots cannot save them', async () => {
+  await redis.refuseToSave();
+  await redis.goOnUnsaved();
+
+  expect(await application.driver.diagnose()).toContainEqual({
+    level: 'warning',
+    subject: 'persistence',
+    message: 'Redis could not save its last snapshot. See its log, and whether its disk is full.',
+    endangersJobs: true,
+  });
+});
+
 it.each([
   ['completes', 'Held completed'],
   ['fails', 'HeldToFail failed'],

@@ -106,7 +106,7 @@ export async function diagnose(file: string, engine: Engine): Promise<readonly D
   const rows = await engine.run({ consequence: 'it was not examined' }, () => rowsOf(facts));
   const [version, journal] = (rows[0] ?? []).map(String);
   const message = `SQLite ${version} (libsql), ${file}, journal mode ${journal}`;
-  return [{ level: 'ok', subject: SUBJECT, message }, ...logWarnings(file, journal), ...networkWarnings(file)];
+  return [{ level: 'ok', subject: SUBJECT, message }, ...logWarnings(file, journal), ...diskWarnings(file)];
 }
 
 function logWarnings(file: string, journal: string | undefined): readonly Diagnosis[] {
@@ -115,11 +115,25 @@ function logWarnings(file: string, journal: string | undefined): readonly Diagno
   return [{ level: 'warning', subject: SUBJECT, message }];
 }
 
-function networkWarnings(file: string): readonly Diagnosis[] {
-  const network = NETWORK_FILE_SYSTEMS.get(statfsSync(dirname(file)).type);
-  if (network === undefined) return [];
-  const message = `${file} is on ${network}: processes of several machines would damage it. Use a local disk, or Redis.`;
-  return [{ level: 'warning', subject: SUBJECT, message, endangersJobs: true }];
+/** Less is little only beside a small part of the disk that is free: a small disk may be empty, and a large one fills slowly. */
+const MUCH_FREE = 10 * 1024 ** 3;
+const LEAST_FREE = 0.05;
+
+function diskWarnings(file: string): readonly Diagnosis[] {
+  const { type, bavail, bsize, blocks } = statfsSync(dirname(file));
+  const free = bavail * bsize;
+  const warn = (message: string): Diagnosis => ({ level: 'warning', subject: SUBJECT, message, endangersJobs: true });
+  const network = NETWORK_FILE_SYSTEMS.get(type);
+  const remarks: Diagnosis[] = [];
+  if (network !== undefined)
+    remarks.push(
+      warn(`${file} is on ${network}: processes of several machines would damage it. Use a local disk, or Redis.`),
+    );
+  if (free < MUCH_FREE && bavail < blocks * LEAST_FREE)
+    remarks.push(
+      warn(`the disk of ${file} has only ${Math.floor(free / 1024 ** 2)} MiB left: if it is full, dispatches fail.`),
+    );
+  return remarks;
 }
 
 export interface SqliteDialect extends Dialect {

@@ -15,13 +15,11 @@ afterEach(async () => {
 
 describe('the diagnosis of a SQLite file', () => {
   it('reports the version, the path and the journal mode', async () => {
-    expect(await database.connect().diagnose()).toEqual([
-      {
-        level: 'ok',
-        subject: 'database',
-        message: expect.stringMatching(new RegExp(`^SQLite 3\\.\\d+\\.\\d+ .*${database.file}.*wal$`)) as unknown,
-      },
-    ]);
+    expect(await database.connect().diagnose()).toContainEqual({
+      level: 'ok',
+      subject: 'database',
+      message: expect.stringMatching(new RegExp(`^SQLite 3\\.\\d+\\.\\d+ .*${database.file}.*wal$`)) as unknown,
+    });
   });
 
   it('warns of a file system shared by several machines', async () => {
@@ -32,6 +30,19 @@ describe('the diagnosis of a SQLite file', () => {
       message: expect.stringContaining('is on NFS') as unknown,
       endangersJobs: true,
     });
+  });
+
+  it.each([
+    ['warns of a disk that is nearly full', { bavail: 40, blocks: 1000 }, 1],
+    ['says nothing of a disk with room', { bavail: 60, blocks: 1000 }, 0],
+    ['says nothing of a large disk with much room', { bavail: 11_000, blocks: 1_000_000 }, 0],
+  ])('%s', async (_what, disk, warnings) => {
+    jest.spyOn(fs, 'statfsSync').mockReturnValue({ type: 0, bsize: 1024 ** 2, ...disk } as fs.StatsFs);
+
+    const found = await database.connect().diagnose();
+
+    expect(found.filter(({ message }) => message.includes('has only 40 MiB left'))).toHaveLength(warnings);
+    expect(found.filter(({ level }) => level !== 'ok')).toHaveLength(warnings);
   });
 
   it('says why a file cannot be opened', async () => {
