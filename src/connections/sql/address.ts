@@ -1,5 +1,5 @@
 /**
- * The address of tables: of their server, checked before a client does it, their names in it, and both for another thread.
+ * The address of tables: of their server, checked before a client does it, and their names in it.
  *
  * The address of a server is checked for its password, and options that the client would ignore without a word, so that
  * what was to be encrypted would not be.
@@ -8,10 +8,6 @@ import { address } from '../../application/configuration/configuration-values';
 import type { Check } from '../driver';
 import { masked, problemOfAddress, TLS_NAME } from '../kit/requirements';
 import { badTableName } from './errors';
-import type { DatabaseConfig } from './driver';
-import { threadModule } from '../../base/environment';
-import type { ThreadAccess } from '../contract';
-import type { OpenContext } from './opening';
 
 const EXAMPLES =
   'sqlite:./onqueue.sqlite, postgres://user:password@host:5432/database or mysql://user:password@host:3306/database';
@@ -152,21 +148,4 @@ export function tableNames(table: string, connection: string) {
 export function eachTable<T>(names: TableNames, make: (name: string) => T): Readonly<Record<keyof TableNames, T>> {
   const made = Object.entries(names).map(([table, name]: [string, string]) => [table, make(name)]);
   return Object.fromEntries(made) as Record<keyof TableNames, T>;
-}
-
-export interface ThreadData
-  extends Pick<DatabaseConfig, 'url' | 'options'>, Pick<OpenContext, 'name' | 'table' | 'deadline' | 'origin'> {}
-
-/** Undefined if it cannot be copied to another thread. */
-export function threadAccessOf(
-  { url, options, pool }: DatabaseConfig,
-  { name, table, deadline, origin, offset }: OpenContext,
-): ThreadAccess | undefined {
-  if (pool !== undefined || offset !== undefined) return undefined;
-  try {
-    const data: ThreadData = { name, table, deadline, origin, url, options: structuredClone(options) };
-    return { module: threadModule('connections/sql/opening'), data };
-  } catch {
-    return undefined;
-  }
 }

@@ -8,8 +8,8 @@ import { badDatabaseUrl } from './errors';
 import type { SqlConnection } from './connection';
 import { connectSqlite } from './sqlite/connection';
 import { silentLogger } from '../../base/logger';
-import type { StoreThread } from '../contract';
-import type { ThreadData } from './address';
+import { threadModule } from '../../base/environment';
+import type { StoreThread, ThreadAccess } from '../contract';
 
 /** What a connection is made with besides its configuration. */
 export interface DatabaseContext
@@ -24,6 +24,7 @@ export interface DatabaseContext
 
 export interface OpenContext extends Omit<DatabaseContext, 'root'> {
   readonly table: string;
+  readonly threadAccess?: ThreadAccess | undefined;
 }
 
 const DEFAULT_URL = 'sqlite:./onqueue.sqlite';
@@ -54,9 +55,12 @@ const SERVERS: ReadonlyMap<string, Server> = new Map([
 export function connectDatabase(config: DatabaseConfig, context: DatabaseContext): SqlConnection {
   const { root = process.cwd(), ...rest } = context;
   const { url = DEFAULT_URL, table = DEFAULT_TABLE } = config;
+  const own = { ...rest, table };
   const server = config.pool === undefined ? SERVERS.get(schemeOf(url)) : serverOf(config.pool);
-  if (server !== undefined) return server(config, { ...rest, table });
-  return connectSqlite(canonical(resolve(root, pathOf(url, context.name))), { ...rest, table });
+  if (server !== undefined) return server(config, { ...own, threadAccess: threadAccessOf(config, own) });
+  const file = canonical(resolve(root, pathOf(url, context.name)));
+  const threadAccess = threadAccessOf({ driver: 'database', url: `sqlite:${file}` }, own);
+  return connectSqlite(file, { ...own, threadAccess });
 }
 
 /** A mysql2 pool hands out connections with another method than a pg pool. */
@@ -100,6 +104,23 @@ function fileInCanonicalFolder(file: string): string {
     return join(realpathSync(dirname(file)), basename(file));
   } catch {
     return file;
+  }
+}
+
+interface ThreadData
+  extends Pick<DatabaseConfig, 'url' | 'options'>, Pick<OpenContext, 'name' | 'table' | 'deadline' | 'origin'> {}
+
+/** Undefined if it cannot be copied to another thread. */
+function threadAccessOf(
+  { url, options, pool }: DatabaseConfig,
+  { name, table, deadline, origin, offset }: OpenContext,
+): ThreadAccess | undefined {
+  if (pool !== undefined || offset !== undefined) return undefined;
+  try {
+    const data: ThreadData = { name, table, deadline, origin, url, options: structuredClone(options) };
+    return { module: threadModule('connections/sql/opening'), data };
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,7 +1,9 @@
+import { Pool } from 'pg';
 import { schemaIn, url as check } from '../../../src/connections/sql/address';
 import { connectMysql } from '../../../src/connections/sql/mysql/connection';
 import { connectPostgres } from '../../../src/connections/sql/postgres/connection';
-import { databaseDriver } from '../../../src/connections/sql/driver';
+import { databaseDriver, type DatabaseConfig } from '../../../src/connections/sql/driver';
+import { connectDatabase } from '../../../src/connections/sql/opening';
 import { meantToPass } from '../../support/meant-to-pass';
 import { freePort } from '../../support/redis-server';
 import { systemClock } from '../../../src/base/clock';
@@ -120,4 +122,20 @@ describe('the address of a database server', () => {
       connectMysql({ driver: 'database', url: 'mysql://app@db/app', options: { ssl } }, context);
     expect(connect).toThrow(expect.objectContaining({ code: 'E_DATABASE_TLS' }));
   });
+});
+
+it('another thread opens the tables by their address, and none that only a pool of the user or an uncopied option leads to', () => {
+  const given: readonly Partial<DatabaseConfig>[] = [
+    { url: 'sqlite:/tmp/thread.sqlite' },
+    { url: 'postgres://app@db/app' },
+    { url: 'postgres://app@db/app', options: { password: () => 'secret' } },
+    { pool: new Pool() },
+  ];
+  const connections = given.map((config) => connectDatabase({ driver: 'database', ...config }, context));
+  expect(connections.map(({ threadAccess }) => (threadAccess?.data as DatabaseConfig | undefined)?.url)).toEqual([
+    'sqlite:/tmp/thread.sqlite',
+    'postgres://app@db/app',
+    undefined,
+    undefined,
+  ]);
 });

@@ -41,7 +41,6 @@ export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlC
   const tables = tableNames(context.table, name);
   const most = Math.min(Number(config.options?.['connectionLimit'] ?? MOST_CONNECTIONS), mostConnections);
   return serverConnection({
-    config,
     context,
     address,
     product: 'MySQL',

@@ -29,7 +29,6 @@ export function connectPostgres(config: DatabaseConfig, context: OpenContext): S
   const { channel, recordChannel } = identifiers(names);
   const listening = { clock, deadline, connect: newClient };
   return serverConnection({
-    config,
     context,
     address,
     product: 'PostgreSQL',

@@ -15,11 +15,9 @@ import { type Engine, type Purpose, Database } from '../database';
 import { BrokenTransaction, perform, type SqlSession, type Work } from '../statement';
 import { ConnectionClosedError } from '../../errors';
 import { databaseRefused, notMigrated } from '../errors';
-import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../opening';
 import { timeOf } from '../jobs';
 import { SqlConnection } from '../connection';
-import { threadAccessOf } from '../address';
 import { ServerTables, type Schema } from './tables';
 
 export type ErrorReader = Pick<Dialect, 'trouble' | 'remedy'>;
@@ -193,15 +191,14 @@ export const connectTimeout = ({ deadline }: Pick<OpenContext, 'deadline'>): Mil
 
 interface ServerParts
   extends Pick<Database, 'address' | 'dialect' | 'waiters'>, Pick<CallerSettings, 'product' | 'pool'> {
-  readonly config: DatabaseConfig;
   readonly context: OpenContext;
   readonly schema: Schema;
 }
 
 /** Makes the connection to a database server from the parts of its dialect and driver. */
 export function serverConnection(parts: ServerParts): SqlConnection {
-  const { config, context, schema, product, pool, address, dialect, waiters } = parts;
-  const { name, clock, logger, deadline, origin } = context;
+  const { context, schema, product, pool, address, dialect, waiters } = parts;
+  const { name, clock, logger, deadline, origin, threadAccess } = context;
   const caller = new ServerCaller({ name, address, clock, deadline, origin, product, errors: dialect, pool });
   const tables = new ServerTables(schema, caller, logger);
   const storeClock = new StoreClock(clock);
@@ -209,7 +206,7 @@ export function serverConnection(parts: ServerParts): SqlConnection {
     (await caller.run({ consequence: 'the time of the server was not read' }, () => timeOf(dialect))) * 1000;
   return new SqlConnection(new Database(name, address, dialect, caller, tables, waiters), {
     clock,
-    threadAccess: threadAccessOf(config, context),
+    threadAccess,
     now: () => storeClock.current(ask),
   });
 }

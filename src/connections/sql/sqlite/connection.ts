@@ -11,7 +11,7 @@ import { toMicroseconds } from '../exchange';
 import { Database, type Engine, type Tables } from '../database';
 import { raw, valueOf, rowsOf, type SqlValue, type Work, insertInto, run, runAll, sql, written } from '../statement';
 import { SqlConnection } from '../connection';
-import { tableNames, threadAccessOf, type TableNames, eachTable } from '../address';
+import { tableNames, type TableNames, eachTable } from '../address';
 import { sqliteWaking } from './waking';
 import { SqliteEngine, userTransaction, type OwnDatabase } from './engine';
 import { prepareTables, TABLES_VERSION, tablesSql, failedColumns, read, sqliteLine, tailOf } from './schema';
@@ -31,7 +31,7 @@ import { SqliteLanes } from './lanes';
  * @throws E_DATABASE_TABLE_NAME
  */
 export function connectSqlite(file: string, context: OpenContext): SqlConnection {
-  const { name, clock, logger, deadline, origin, table } = context;
+  const { name, clock, logger, deadline, origin, table, threadAccess } = context;
   const names = tableNames(table, name);
   const now = (): Seconds => toMicroseconds(clock.now() / 1000);
   const engine = new SqliteEngine({
@@ -54,7 +54,7 @@ export function connectSqlite(file: string, context: OpenContext): SqlConnection
   const tables = tablesOf(engine, names, file);
   return new SqlConnection(new Database(name, file, dialect, engine, tables, waiters), {
     clock,
-    threadAccess: threadAccessOf({ driver: 'database', url: `sqlite:${file}` }, context),
+    threadAccess,
     now: async () => clock.now(),
   });
 }

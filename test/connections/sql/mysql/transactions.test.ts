@@ -123,7 +123,6 @@ describe('a pool of the user', () => {
     await connection.push('default', [{ payload: '{"id":"a"}' }]);
     const { reservations } = await reserveFrom(connection, { queues: ['default'], limit: 1, lease: 60 });
     expect(reservations).toHaveLength(1);
-    expect(connection.threadAccess).toBeUndefined();
     expect(connection.address).toBe(`mysql://onqueue@127.0.0.1:${world.server.port}/onqueue`);
 
     await connection.close();

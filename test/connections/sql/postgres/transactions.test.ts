@@ -163,7 +163,6 @@ describe('a pool of the user', () => {
     await waitOn(connection, ['default'], 10, new AbortController().signal);
     const { reservations } = await reserveFrom(connection, { queues: ['default'], limit: 1, lease: 60 });
     expect(reservations).toHaveLength(1);
-    expect(connection.threadAccess).toBeUndefined();
     expect(connection.address).toBe(`postgres://onqueue@127.0.0.1:${world.server.port}/postgres`);
 
     await connection.close();
