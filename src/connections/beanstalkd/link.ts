@@ -253,8 +253,9 @@ export class ReplyReader {
         place = start;
         continue;
       }
-      const next = start + Number(args.at(-1)) + LINE_END.length;
-      if (Number.isNaN(next)) throw new Error('it does not answer as a beanstalkd does');
+      const length = Number(args.at(-1));
+      if (!(length >= 0)) throw new Error('it does not answer as a beanstalkd does');
+      const next = start + length + LINE_END.length;
       if (bytes.length < next) {
         missing = next - bytes.length;
         break;

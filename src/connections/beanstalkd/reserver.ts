@@ -12,7 +12,6 @@ import { knownJob, type Held, type KnownJob, type RawJob } from './settle';
 import { LinkEnded, fieldsOf, type Command, type Link, type Reply } from './link';
 import { unseenPriority } from './marks';
 
-const NO_JOB = new Set(['TIMED_OUT', 'DEADLINE_SOON']);
 /** Part of a job's time to run after which we touch it, unless renewals come as often. */
 const THIRD = 1 / 3;
 
@@ -28,9 +27,10 @@ export class Reserver {
   /** A reserve is waiting on the server: nothing else can be asked. */
   isBlocked = false;
   readonly #held = new Map<string, Held>();
+  /** What the last wait has brought, until it is held or goes back. */
+  #brought: KnownJob | undefined;
   /** Calls that will bring jobs that nobody runs. */
   #unseen = 0;
-  #keeping: { cancel(): void } | undefined;
 
   constructor(link: Link, caller: BeanstalkdCaller) {
     this.link = link;
@@ -42,8 +42,9 @@ export class Reserver {
     return this.link.isOpen && !this.isBlocked && !this.link.isOverdue;
   }
 
+  /** Whether it may wait: while it waits, no job that it has can be renewed or settled. */
   get isEmpty(): boolean {
-    return this.#held.size === 0;
+    return this.#held.size === 0 && this.#brought === undefined;
   }
 
   get held(): Iterable<Held> {
@@ -71,7 +72,8 @@ export class Reserver {
     try {
       const longest = this.caller.deadline + seconds * 1000;
       const { jobs } = await this.#reserve(tubes, [`reserve-with-timeout ${seconds}`], [], longest);
-      return (await this.describe(jobs))[0];
+      this.#brought = (await this.describe(jobs))[0];
+      return this.#brought;
     } finally {
       this.isBlocked = false;
     }
@@ -113,13 +115,21 @@ export class Reserver {
   keep(held: Held, lease: Seconds): void {
     // Replaces an older reservation, if the server had taken the job back and gave it to this very connection again.
     this.#held.set(held.job.id, held);
+    this.leave(held.job);
     held.leaseEnd = held.keptAt + lease * 1000;
-    this.#keepShort();
+    this.#keepShort(held);
+  }
+
+  /** What a wait has brought is held from now on, or no longer ours. */
+  leave(job: KnownJob): void {
+    if (this.#brought === job) this.#brought = undefined;
   }
 
   /** Gives back a job that nobody has run, at no cost. If its connection has ended, the server has taken it back itself. */
-  async giveBack({ id, facts }: KnownJob): Promise<void> {
-    await this.#call([`release ${id} ${unseenPriority(facts)} 0`], 'a job was not given back').catch(() => undefined);
+  async giveBack(job: KnownJob): Promise<void> {
+    this.leave(job);
+    const release = `release ${job.id} ${unseenPriority(job.facts)} 0`;
+    await this.#call([release], 'a job was not given back').catch(() => undefined);
   }
 
   /**
@@ -138,6 +148,7 @@ export class Reserver {
 
   drop(held: Held): void {
     held.isOver = true;
+    held.keeping?.cancel();
     if (this.#held.get(held.job.id) === held) this.#held.delete(held.job.id);
   }
 
@@ -148,6 +159,7 @@ export class Reserver {
     try {
       if (!(await within(clock, this.caller.deadline, this.touch(held)))) return 'lost';
       held.leaseEnd = leaseEnd;
+      this.#keepShort(held);
       return 'renewed';
     } catch (error) {
       throw this.failed(error, 'the lease of a job was not renewed');
@@ -192,7 +204,7 @@ export class Reserver {
     const sorted = asking.then((replies): Catch => {
       const answers = replies.slice(watch.length, watch.length + reserves.length);
       const jobs = answers
-        .filter(({ word }) => !NO_JOB.has(word))
+        .filter(({ word }) => word === 'RESERVED')
         .map(({ args, body }) => ({ id: args[0]!, body: body!, askedAt }));
       return { jobs, others: replies.slice(watch.length + reserves.length) };
     });
@@ -237,26 +249,19 @@ export class Reserver {
   }
 
   #end(): void {
-    this.#keeping?.cancel();
-    for (const held of this.#held.values()) held.isOver = true;
-    this.#held.clear();
+    for (const held of this.#held.values()) this.drop(held);
   }
 
   // The server uses the lease that the job was pushed with. If the worker's is longer, we touch the job meanwhile.
-  #keepShort(): void {
-    if (this.#keeping !== undefined) return;
+  #keepShort(held: Held): void {
     const { clock } = this.caller.settings;
-    let wait = Infinity;
-    for (const { job, keptAt, leaseEnd } of this.#held.values()) {
-      if (keptAt + job.ttr < leaseEnd) wait = Math.min(wait, job.ttr * THIRD);
-    }
-    if (wait === Infinity) return;
-    this.#keeping = clock.after(wait, () => {
-      this.#keeping = undefined;
-      for (const held of this.#held.values()) {
-        if (held.keptAt + held.job.ttr < held.leaseEnd) this.touch(held).catch(() => undefined);
-      }
-      this.#keepShort();
+    const { job, keptAt, leaseEnd } = held;
+    held.keeping?.cancel();
+    if (keptAt + job.ttr >= leaseEnd) return;
+    held.keeping = clock.after(keptAt + job.ttr * THIRD - clock.monotonic(), () => {
+      void this.touch(held).then((isOurs) => {
+        if (isOurs) this.#keepShort(held);
+      });
     });
   }
 }
@@ -335,8 +340,13 @@ export class Reservers {
     const left = this.#awaited.filter(({ tube }) => !tubes.includes(tube));
     this.#awaited.splice(0, Infinity, ...left);
     const now = this.clock.monotonic();
-    // Others may have jobs that the server has taken back, with their connection or at the end of their lease.
-    return taken.filter(({ reserver, askedAt, ttr }) => reserver.link.isOpen && now < askedAt + ttr);
+    return taken.filter((job) => {
+      const { reserver, askedAt, ttr } = job;
+      if (reserver.link.isOpen && now < askedAt + ttr) return true;
+      // Others may have it: the server has taken it back, with its connection or at the end of its lease.
+      reserver.leave(job);
+      return false;
+    });
   }
 
   /** All held jobs of all connections. */

@@ -11,7 +11,7 @@ import {
   userPriority,
   type JobFacts,
 } from './marks';
-import { Silence, within, type Milliseconds } from '../../base/clock';
+import { Silence, within, type Milliseconds, type Timer } from '../../base/clock';
 import type { Reserver } from './reserver';
 
 type Released = Extract<Settlement, { readonly outcome: 'released' }>;
@@ -178,6 +178,8 @@ export class Held {
   /** The settlement that was sent, even if nobody has heard the answer yet. It is not sent again. */
   settling: Promise<SettleResult> | undefined;
   touching: Promise<boolean> | undefined;
+  /** Touches it before its time to run ends, if that is shorter than our lease. */
+  keeping: Timer | undefined;
   /** The priority after a settlement whose answer was lost; 'gone' if the job would be gone. */
   doubt: number | 'gone' | undefined;
 

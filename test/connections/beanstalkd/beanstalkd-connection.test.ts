@@ -98,6 +98,32 @@ describe('a lease', () => {
     expect(await settleIn(connection, [completed(reservation)])).toEqual(['settled']);
   });
 
+  it('is kept alive beside the longer one of a job that was reserved earlier', async () => {
+    await world.connect({}, { retryAfter: 30 }).push('default', [{ payload: probe('a') }]);
+    await world.connect({}, { retryAfter: meantToPass(1) }).push('default', [{ payload: probe('b') }]);
+    const { reservations } = await reserve();
+    const touches = async (): Promise<number> => Number(/cmd-touch: (\d+)/.exec(await world.server.say('stats'))![1]);
+
+    await eventually(async () => (await touches()) > 4);
+    expect((await reserve()).reservations).toEqual([]);
+    expect(await settleIn(connection, reservations.map(completed))).toEqual(['settled', 'settled']);
+  });
+
+  it('that is longer than the one the job was pushed with is kept alive again once it was renewed late', async () => {
+    await world.connect({}, { retryAfter: 50 }).push('default', [{ payload: probe('a') }]);
+    const reservation = await reserveOne();
+    const touches = async (): Promise<number> => Number(/cmd-touch: (\d+)/.exec(await world.server.say('stats'))![1]);
+    await world.advance(17);
+    await eventually(async () => (await touches()) === 1);
+    await world.advance(40);
+    expect(await connection.renew([reservation], 60)).toEqual(['renewed']);
+
+    await world.advance(17);
+    await eventually(async () => (await touches()) === 3, { of: 'the touch after the renewal' });
+    await world.advance(40);
+    expect(await settleIn(connection, [completed(reservation)])).toEqual(['settled']);
+  });
+
   it('is rounded up to whole seconds', async () => {
     await world.connect({}, { retryAfter: 59.2 }).push('default', [{ payload: probe('a') }]);
     await world.connect({}, { retryAfter: 60.5 }).push('default', [{ payload: probe('b'), delay: 1.2 }]);

@@ -81,6 +81,18 @@ describe('a wait', () => {
     expect(await ids()).toEqual(['b']);
   });
 
+  it('leaves a job that another wait has brought a connection on which it can be settled', async () => {
+    await reserve();
+    const bringing = wait();
+    await push('a');
+    await bringing;
+    void waitOn(connection, ['other'], 60, new AbortController().signal);
+    await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
+
+    expect(await settleIn(connection, [completed(await reserveOne())])).toEqual(['settled']);
+    expect(await world.server.say('stats')).toContain('current-waiting: 1');
+  });
+
   it('leaves no waiting client on the server when its connection is closed', async () => {
     const other = world.connect();
     const waiting = waitOn(other, ['default'], 60);

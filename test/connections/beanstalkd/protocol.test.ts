@@ -38,6 +38,7 @@ it('a long body that arrives in many pieces is joined once', () => {
 it.each([
   ['a line without an end', Buffer.alloc(2000, 'x')],
   ['a body of unknown length', Buffer.from('OK fine\r\n')],
+  ['a body of less than nothing', Buffer.from('OK -6\r\n')],
 ])('%s is refused as a reply of beanstalkd', (_what, bytes) => {
   expect(() => read(bytes)).toThrow('it does not answer as a beanstalkd does');
 });

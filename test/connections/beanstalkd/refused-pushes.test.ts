@@ -104,6 +104,14 @@ it('jobs that went into the wrong tube because theirs could not be made are take
   expect(heard).toEqual(['use mail', 'put', 'delete 2', 'use mail', 'put']);
 });
 
+it('a reserve that the server refuses brings nothing', async () => {
+  answers = { 'reserve-with-timeout': ['OUT_OF_MEMORY'] };
+
+  const { reply } = await connection.exchange([], { queues: ['default'], limit: 1, lease: 60 });
+
+  expect(reply.reservations).toEqual([]);
+});
+
 it('a failover pushes refused jobs once to its next connection', async () => {
   answers = { put: ['INSERTED 1', 'OUT_OF_MEMORY'] };
   const manager = new QueueManager(
