@@ -17,7 +17,8 @@
 --   KEYS[11..] callback_keys    of each job that a new batch sends: ready, delayed, notify of its queue
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] sequence    number  of this call, among those of the client
---   ARGV[3] rule        string  'next': only if the call before this one was the last one carried out; 'any'
+--   ARGV[3] after       string  'next': only if the call before this one was the last one carried out; or the number of
+--                               the last call that the client knows to be carried out, 0 if there is none
 --   ARGV[4] count       number  how many entries are ready at once
 --   ARGV[5] tied        number  how many entries have a unique key
 --   ARGV[6] debounced   number  how many entries are debounced
@@ -34,7 +35,7 @@
 --
 --   returns  {'pushed', duplicates, found, held, replaced} | {'ended', why} | {'gap'}      (only 'pushed' adds a job)
 --            duplicates: places of entries that were refused; the others went in;
---            found: 'unrecorded' (there is no record of an earlier call of this client) or 'recorded'.
+--            found: 'unrecorded' (the record lacks a call that the client knows to be carried out) or 'recorded'.
 --            held: places of entries that were refused because of their unique key, each with the id of its holder;
 --            replaced: places of debounced ones, each with the id of the job that it replaced.
 --            why: the batch takes no more jobs: finished, cancelled, or unknown.
@@ -45,7 +46,7 @@
 local client, ready, delayed, notify, unique = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local lanes, held = KEYS[6], KEYS[7]
 local batches, begun_batches, cancelled_batches = KEYS[8], KEYS[9], KEYS[10]
-local sequence, rule = ARGV[2], ARGV[3]
+local sequence, after = ARGV[2], ARGV[3]
 local count, tied, debounced, laned_count = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local FIRST_TIE, callback_keys = 8, 11
 
@@ -59,7 +60,7 @@ if recorded and not last then
 end
 local distance = tonumber(sequence) - (last or 0)
 if recorded and distance <= 0 then return distance == 0 and answer or { 'pushed' } end
-if rule == 'next' and distance > 1 then return { 'gap' } end
+if after == 'next' and distance > 1 then return { 'gap' } end
 
 -- Everything that can be refused is checked first: a key of another type, a missing right.
 local hints = call('LLEN', notify)
@@ -136,7 +137,7 @@ if joining and joining.is_new then need('sweep')(batches, begun_batches, cancell
 local ready_count = entering and #entering.ready or count + #due_now
 if hints == 0 and (ready_count > 0 or comes_first) then redis.pcall('RPUSH', notify, '1') end
 
-local found = distance > 1 and not recorded and 'unrecorded' or 'recorded'
+local found = (last or 0) < (tonumber(after) or 0) and 'unrecorded' or 'recorded'
 answer = { 'pushed' }
 local replaced = put and #put.replaced > 0 and put.replaced or nil
 local is_full = #duplicates > 0 or refused or replaced

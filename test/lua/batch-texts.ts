@@ -55,6 +55,6 @@ export function pushMembers(
       ...batchKeys(world),
       ...(beginning.length === 0 ? [] : callbackKeys),
     ],
-    [sequence, 'any', texts.length, ...keysOf(texts), ...texts, ...batch, batch.length],
+    [sequence, 0, texts.length, ...keysOf(texts), ...texts, ...batch, batch.length],
   );
 }

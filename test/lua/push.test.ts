@@ -88,10 +88,12 @@ describe('push.lua', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('reports that there is no record of an earlier call', async () => {
-    expect(await world.push([probe('a')], { sequence: 1 })).toEqual(['pushed']);
+  it('reports that there is no record of a call that was answered, or only one of an earlier call', async () => {
+    await world.push([probe('a')], { sequence: 1 });
     await world.client.del(world.queue().client('pusher'));
-    expect(await world.push([probe('b')], { sequence: 2 })).toEqual(['pushed', [], 'unrecorded']);
+    expect(await world.push([probe('b')], { sequence: 2, after: 1 })).toEqual(['pushed', [], 'unrecorded']);
+    expect(await world.push([probe('c')], { sequence: 5, after: 4 })).toEqual(['pushed', [], 'unrecorded']);
+    expect(await world.push([probe('d')], { sequence: 8, after: 5 })).toEqual(['pushed']);
   });
 
   it('pushes nothing if a later call was carried out, because this one was too', async () => {
@@ -104,7 +106,7 @@ describe('push.lua', () => {
   it('carries out a chained call if the previous one was the last to be carried out', async () => {
     await world.pushLater([['unique', 100, probe('a')]], { sequence: 7 });
     await world.pushLater([['unique', 100, probe('a')]], { sequence: 8 });
-    expect(await world.push([probe('b')], { sequence: 9, rule: 'next' })).toEqual(['pushed']);
+    expect(await world.push([probe('b')], { sequence: 9, after: 'next' })).toEqual(['pushed']);
     expect((await world.state())['q']).toEqual([probe('b')]);
   });
 
@@ -114,7 +116,7 @@ describe('push.lua', () => {
   ])('writes nothing of a chained call if the previous one %s', async (_what, last) => {
     if (last !== undefined) await world.push([probe('a')], { sequence: last });
     const before = await world.whole();
-    expect(await world.push([probe('c')], { sequence: 10, rule: 'next' })).toEqual(['gap']);
+    expect(await world.push([probe('c')], { sequence: 10, after: 'next' })).toEqual(['gap']);
     expect(await world.whole()).toEqual(before);
   });
 

@@ -101,7 +101,7 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
       [3, ...keyIn(e)],
       [6, ...keyIn(f)],
     ]);
-    const entries = ['any', 3, 2, 0, 0, ...keys, probe('a'), probe('b'), e];
+    const entries = ['0', 3, 2, 0, 0, ...keys, probe('a'), probe('b'), e];
     entries.push('any', 50, probe('c'), 'unique', 60, probe('d'), 'any', 50, f);
     return {
       stay: ['before'],

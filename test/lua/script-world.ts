@@ -147,9 +147,9 @@ export class ScriptWorld {
 
   async push(
     payloads: readonly Argument[],
-    { sequence = this.nextSequence(), queue = 'q', rule = 'any' } = {},
+    { sequence = this.nextSequence(), queue = 'q', after = 0 as number | 'next' } = {},
   ): Promise<unknown[]> {
-    return this.#push(queue, [sequence, rule, payloads.length, ...keysOf(payloads), ...payloads]);
+    return this.#push(queue, [sequence, after, payloads.length, ...keysOf(payloads), ...payloads]);
   }
 
   async pushLater(
@@ -157,7 +157,7 @@ export class ScriptWorld {
     { sequence = this.nextSequence() } = {},
   ): Promise<unknown[]> {
     const keys = keysOf(entries.map(([, , payload]) => payload));
-    return this.#push('q', [sequence, 'any', 0, ...keys, ...entries.flat()]);
+    return this.#push('q', [sequence, 0, 0, ...keys, ...entries.flat()]);
   }
 
   /** @param until seconds from the start; 0: only looks. `batch` is the batch of the entry, with weight 1 */

@@ -56,7 +56,7 @@ describe('push.lua, with unique keys', () => {
       [6, ...keyIn(tiedProbe('e'))],
     ]);
     const { client, ready: list, delayed, notify, unique } = world.queue();
-    const args = [1, 'any', 4, 5, 0, 0, ...keys, ...ready, ...entries];
+    const args = [1, 0, 4, 5, 0, 0, ...keys, ...ready, ...entries];
     expect(await world.run('push', [client('c'), list, delayed, notify, unique], args)).toEqual([
       ...['pushed', [], 'recorded'],
       [3, 'a', 5, 'a'],

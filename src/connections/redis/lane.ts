@@ -92,7 +92,7 @@ export abstract class Lane<Item extends Waiting> {
   protected abstract carry(items: readonly Item[], call: Sent): Promise<void>;
 
   /**
-   * Whether Redis lost data that it had confirmed: it has no record of our previous call, which it answered not long ago.
+   * Whether Redis lost data that it had confirmed: its record lacks a call that it answered not long ago.
    * True only once per loss, for the key that notices it first.
    *
    * @param key the key of the record

@@ -57,6 +57,12 @@ export class PushLane extends Lane<Push> {
   /** The batch of the last call sent, if its end is all that can refuse that call. */
   #batch: string | undefined;
 
+  /**
+   * The last call that is known to be recorded: otherwise Redis has lost it, such as a replica that took over. One that refused an
+   * entry is left out: on a full server it may have written nothing.
+   */
+  #recorded = 0;
+
   /** @param onForgotten called when Redis turns out to have lost data that it had confirmed */
   constructor(caller: RedisCaller, queue: string, keys: Keys, onForgotten: () => void) {
     super(caller);
@@ -126,20 +132,22 @@ export class PushLane extends Lane<Push> {
         : [...this.#keys, ...this.#laneKeys, ...(joining?.keys ?? [])];
     if (joining !== undefined) args.push(...joining.args);
     const consequence = notQueued(count);
-    const rule = before === undefined ? 'any' : 'next';
+    const after = before === undefined ? this.#recorded : 'next';
     // Asked in its turn: what is pushed after it must not get ahead of it.
     for (const { entries, bytes } of pushes)
       if (bytes > this.caller.longest) await this.caller.admit(entries, this.#keys[1]!, consequence, { since });
-    let answer = await this.caller.script('push', keys, [sequence, rule, ...args], consequence, { since });
+    let answer = await this.caller.script('push', keys, [sequence, after, ...args], consequence, { since });
     if (String(answer[0]) === 'gap') {
       this.answeredAt = this.caller.settings.clock.monotonic();
       await before;
       const patience = { since: Math.max(since, this.answeredAt) };
-      answer = await this.caller.script('push', keys, [sequence, 'any', ...args], consequence, patience);
+      answer = await this.caller.script('push', keys, [sequence, this.#recorded, ...args], consequence, patience);
     }
     const { name } = this.caller.settings;
     if (String(answer[0]) === 'ended') throw batchEnded(name, joining!.id, String(answer[1]) as BatchEnd);
     const [, duplicates = [], found, held, replaced] = answer as Answer;
+    if (duplicates.length === 0 && (held === undefined || held.length === 0))
+      this.#recorded = Math.max(this.#recorded, sequence);
     if (this.forgot(this.#keys[0]!, at, found !== undefined && String(found) === 'unrecorded')) {
       this.#tellForgotten();
       this.#onForgotten();
@@ -157,8 +165,8 @@ export class PushLane extends Lane<Push> {
     const { name, address, logger } = this.caller.settings;
     logger.error(
       { connection: name, address, queue: this.#queue, outcome: 'forgotten' },
-      `${address} has lost data that it had confirmed: it was flushed, or came back without its data. Jobs that waited there ` +
-        'are gone; what was pushed now is there.',
+      `${address} has lost data that it had confirmed: it was flushed, came back without its data, or is a replica that took over ` +
+        'without the last of it. Jobs that were pushed before may be gone; what was pushed now is there.',
     );
   }
 }

@@ -3,7 +3,7 @@ import type { Entry, Reservation, Settlement } from '../../../src/connections/co
 import { givenBack } from '../../../src/connections/kit/connection';
 import type { RedisConnection } from '../../../src/connections/redis/connection';
 import { uniqueKey, withTies } from '../../../src/payload/ties';
-import { RedisWorld } from './open-redis';
+import { RedisWorld, silent } from './open-redis';
 import { reserveFrom, settleIn } from '../../support/exchange';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
@@ -96,4 +96,18 @@ it('frees the unique key of a job whose id is not ASCII', async () => {
   expect(await holders()).toEqual(['0 jöb ☃']);
   await settleIn(connection, [{ outcome: 'completed', reservation: job! }]);
   expect(await holders()).toEqual([]);
+});
+
+it('does not take a full server, which records no call that writes nothing else, for one that has lost data', async () => {
+  const said: string[] = [];
+  connection = world.connect({}, { logger: { ...silent, error: (_, message) => void said.push(message) } });
+  await connection.push('q', [unique('a')]);
+  await world.client.config('SET', 'maxmemory', '1');
+  const pushed = await connection.push('q', [unique('b', 'a')]);
+  await world.client.config('SET', 'maxmemory', '0');
+
+  await connection.push('q', [plain('c')]);
+
+  expect(pushed).toEqual([{ duplicate: 'a' }]);
+  expect(said).toEqual([]);
 });

@@ -17,9 +17,12 @@ let admin: Redis;
 let proxy: FaultyProxy;
 let application: OutageApplication | undefined;
 let connection: RedisConnection | undefined;
+/** The errors that the connection has logged. */
+let said: string[];
 
 beforeEach(async () => {
   application = connection = undefined;
+  said = [];
   master = await startRedisServer({ args: ['--repl-diskless-sync-delay', '0'] });
   replica = await startRedisServer({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
   admin = new Redis(replica.url, { protocol: 2 });
@@ -40,7 +43,8 @@ const request = { queues: ['q'], limit: 10, lease: 600 };
 
 /** Queues a job and loads the scripts. */
 async function openConnection(): Promise<void> {
-  const context = { name: 'redis', clock: systemClock, logger: silent, deadline: meantToPass(0.5) };
+  const logger = { ...silent, error: (_: unknown, message: string) => void said.push(message) };
+  const context = { name: 'redis', clock: systemClock, logger, deadline: meantToPass(0.5) };
   connection = connectRedis({ driver: 'redis', url: proxy.url }, context);
   await connection.push('q', [{ payload: payload('a') }]);
   await reserveFrom(connection, { ...request, queues: ['none'] });
@@ -106,6 +110,20 @@ it('a replica can answer a reserve whose answer the failover cut off, because it
   proxy.loseReplies();
 
   expect((await reserveFrom(connection!, request)).reservations).toHaveLength(1);
+});
+
+it('a dispatcher says so if the master that takes over lacks a job that was confirmed', async () => {
+  await openConnection();
+  await eventually(async () => (await offsetOf(replica)) === (await offsetOf(master)));
+  await promote();
+  await connection!.push('q', [{ payload: payload('lost') }]);
+  failOver();
+
+  await eventually(() => connection!.push('q', [{ payload: payload('b') }]).then(() => true));
+  await connection!.push('q', [{ payload: payload('c') }]);
+
+  expect(said).toEqual([expect.stringContaining('has lost data that it had confirmed')]);
+  expect(await connection!.queues.names()).toEqual(['q']);
 });
 
 describe('a call that was carried out but repeated on a read-only server without its record', () => {
