@@ -22,7 +22,11 @@ export function logOutcome(logger: Logger, { job, outcome }: Finished): void {
   const why = error ?? reason;
   const ended = settlement.outcome;
   const facts = { ...factsOf(job), outcome: ended, ms: Math.round(job.took) };
-  if (ended === 'completed') return logger.info(facts, `${name} completed`);
+  if (ended === 'completed') {
+    // Middleware that forgets to call next() would look like work that was done.
+    const skipped = job.isHandled ? '' : ' without handle(): its middleware or a hook ended it before';
+    return logger.info(facts, `${name} completed${skipped}`);
+  }
   if (ended === 'cancelled') {
     if (cancelReason === undefined) return logger.info(facts, `${name} was cancelled`);
     return logger.info({ ...facts, reason: cancelReason }, `${name} was cancelled: ${cancelReason}`);

@@ -2,6 +2,7 @@ import { AssertionError } from 'node:assert';
 import { failOn, skipIf, skipUnless, type Middleware } from '../../src/job/middleware';
 import { Job } from '../../src/job/job';
 import { payloadOf, reserved } from '../support/reservation';
+import { Worker } from '../../src/worker/worker';
 import { application, calls, executor, run, setTheScene } from './executor-scene';
 
 setTheScene();
@@ -136,4 +137,17 @@ describe('failOn', () => {
       }),
     );
   });
+});
+
+it('the log tells a job that its middleware has skipped from one that ran', async () => {
+  layers = [skipIf(({ id }) => id === skipped)];
+  await application.bus.dispatch(new Wrapped());
+  const skipped = await application.bus.dispatch(new Wrapped());
+
+  await new Worker({ stopWhenEmpty: true }, application.manager).run();
+
+  expect(application.log.messages('info').filter((line) => line.startsWith('Wrapped'))).toEqual([
+    'Wrapped completed',
+    'Wrapped completed without handle(): its middleware or a hook ended it before',
+  ]);
 });
