@@ -21,16 +21,10 @@ export {
   type CommitFacts,
   type CommittedJob,
 } from './dispatch/errors';
-export { InvalidPayloadError, UnserializableValueError } from './payload/errors';
+export { InvalidPayloadError, MissingEntityError, UnserializableValueError } from './payload/errors';
 export type { EncryptionConfig } from './payload/vault';
 export type { EntityAdapter, EntityClass, EntityReference } from './payload/entities';
-export {
-  JobCancelledError,
-  JobTimedOutError,
-  LeaseLostError,
-  MissingEntityError,
-  WorkerStoppingError,
-} from './worker/errors';
+export { JobCancelledError, JobTimedOutError, LeaseLostError, WorkerStoppingError } from './worker/errors';
 
 export { Job, type JobBase } from './job/job';
 export type { JobInstance } from './job/registry';

@@ -1,6 +1,6 @@
 /** Errors of data on their way into a payload, and of a payload on its way back. */
 import { defineError, errorClass } from '../base/onqueue-error';
-import { oneLine } from '../base/text';
+import { oneLine, valueText } from '../base/text';
 import { relativeFile } from '../base/class';
 
 /** A payload cannot hold this value: refused when the job is dispatched. */
@@ -65,6 +65,27 @@ export class UnknownAdapterError extends errorClass('E_UNKNOWN_ADAPTER', (givenN
     facts: { name },
   };
 }) {}
+
+/** An entity that the job needs is not in its database any more. */
+export class MissingEntityError extends errorClass(
+  'E_MISSING_ENTITY',
+  (entity: string, entityId: unknown, job: string, id: string) => ({
+    // An object if the key has several parts.
+    message: `${entity} ${typeof entityId === 'object' ? JSON.stringify(entityId) : (entityId as string | number | bigint)} is gone; ${job} ${id} needs it.`,
+    facts: { entity, entityId, job, id },
+  }),
+) {}
+
+/** An adapter for entities did not answer with one entity for each id. */
+export const invalidEntities = defineError(
+  'E_INVALID_ENTITIES',
+  (adapter: string, name: string, asked: number, found: unknown) => ({
+    message:
+      `The adapter '${adapter}' was asked for ${asked} of ${name} and gave ${Array.isArray(found) ? found.length : valueText(found)}. ` +
+      'Its load() resolves to a list with one entry for each id, in their order, and null for what is gone.',
+    facts: { adapter, class: name, asked },
+  }),
+);
 
 /** The data of a job are sealed with a key that this process does not have: another worker may. */
 export class UnknownKeyError extends errorClass('E_UNKNOWN_KEY', (job: string, id: string, key: string) => ({

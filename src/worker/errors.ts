@@ -42,27 +42,6 @@ export class JobCancelledError extends errorClass('E_JOB_CANCELLED', (job: strin
   }
 }
 
-/** An entity that the job needs is not in its database any more. */
-export class MissingEntityError extends errorClass(
-  'E_MISSING_ENTITY',
-  (entity: string, entityId: unknown, job: string, id: string) => ({
-    // An object if the key has several parts.
-    message: `${entity} ${typeof entityId === 'object' ? JSON.stringify(entityId) : (entityId as string | number | bigint)} is gone; ${job} ${id} needs it.`,
-    facts: { entity, entityId, job, id },
-  }),
-) {}
-
-/** An adapter for entities did not answer with one entity for each id. */
-export const invalidEntities = defineError(
-  'E_INVALID_ENTITIES',
-  (adapter: string, name: string, asked: number, found: unknown) => ({
-    message:
-      `The adapter '${adapter}' was asked for ${asked} of ${name} and gave ${Array.isArray(found) ? found.length : valueText(found)}. ` +
-      'Its load() resolves to a list with one entry for each id, in their order, and null for what is gone.',
-    facts: { adapter, class: name, asked },
-  }),
-);
-
 /** The error of a job whose release the store refused. It was kept as failed instead. */
 export const outcomeRefused = defineError(
   'E_OUTCOME_REFUSED',

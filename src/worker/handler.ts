@@ -12,11 +12,11 @@ import { HeardEvent, subjectOf } from '../job/declare';
 import { JobContext } from '../job/job-context';
 import { toError } from '../base/exception-text';
 import type { Application, Observer } from '../connections/application';
-import type { EntityHolder } from '../payload/entities';
-import { JobCancelledError, MissingEntityError, invalidMiddleware, middlewareNext } from './errors';
+import { loadEntities, type EntityHolder } from '../payload/entities';
+import { MissingEntityError } from '../payload/errors';
+import { JobCancelledError, invalidMiddleware, middlewareNext } from './errors';
 import type { RunningJob } from './running-job';
 import { isPlainFunction, type Middleware, type MiddlewareFunction } from '../job/middleware';
-import { loadEntities } from './entities';
 
 /**
  * Runs `handle()` of a decoded job. Calls `cameBack` with the error that it threw or that kept it from being called, once the
@@ -106,7 +106,7 @@ export async function callFailed(
   if (instance === undefined) return;
   const scope = await openRun(application, job, instance, END);
   try {
-    if (holder.held !== undefined) await loadEntities(application, instance, holder.held, scope);
+    if (holder.held !== undefined) await loadEntities(application.entities, instance, holder.held, scope);
     await runInScope(scope, () =>
       handlerClass === undefined
         ? call(instance, owner, 'failed', scope, [error])
@@ -151,7 +151,7 @@ function callWithin(application: Application, job: RunningJob, scope: Scope): un
 async function load(application: Application, job: RunningJob, scope: Scope): Promise<void> {
   const { held, instance, through, definition } = job;
   try {
-    await loadEntities(application, { instance, through }, held!, scope, job);
+    await loadEntities(application.entities, { instance, through }, held!, scope, job);
   } catch (error) {
     const isMissing = error instanceof MissingEntityError && definition!.options.deleteWhenMissing === true;
     if (isMissing) job.abortReason ??= new JobCancelledError(job.name, job.id, error.message);

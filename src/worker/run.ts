@@ -14,6 +14,7 @@ import { NOTHING_CHOSEN, type RunOptions, type WorkerDefaults } from '../job/opt
 import { keptCheckpoints, resolveRun } from '../job/resolve-options';
 import { decodeEnvelope, decodeJob, decodeMiddleware, onlyInLaravel, type Envelope } from '../payload/envelope';
 import { releasesSinceRetry } from '../payload/counters';
+import { checkAdapters } from '../payload/entities';
 import { tellObservers, type Application } from '../connections/application';
 import { isStoreAway } from '../connections/errors';
 import { Announcer } from './announcer';
@@ -23,7 +24,6 @@ import { JobHistories } from '../operations/history/job-histories';
 import { JobCancelledError, JobTimedOutError, LeaseLostError, laravelJob, poisonJob, unknownJob } from './errors';
 import { Gatherers } from './gatherer';
 import { callHandle } from './handler';
-import { checkAdapters } from './entities';
 import {
   followed,
   cancelled,
@@ -240,7 +240,7 @@ export class Executor {
     const { vault } = this.#application;
     job.instance = decodeJob(envelope, job.definition!, registry, vault, job);
     job.through = decodeMiddleware(envelope, registry, vault, job) as readonly Middleware[];
-    if (job.held !== undefined) checkAdapters(job.held, this.#application);
+    if (job.held !== undefined) checkAdapters(job.held, this.#application.entities);
   }
 
   // It goes on where an earlier attempt was. @throws QueueUnavailableError nobody can say where that is
