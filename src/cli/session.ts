@@ -6,7 +6,7 @@ import type { Clock, Milliseconds } from '../base/clock';
 import { ConsoleLogger, type LogFormat, type Logger, tagged, usualFormat } from '../base/logger';
 import { oneLine } from '../base/text';
 import type { Connectors } from '../connections/driver';
-import type { WatchUncaught } from '../worker/uncaught';
+import type { WatchUncaught } from '../worker/worker-options';
 import { ExitCode, nothingMatched, unconfirmed } from './errors';
 import type { LogFlags, ProjectFlags } from './flags';
 import { Output, type OutputStream } from './output';

@@ -6,7 +6,7 @@ import { type Logger, tagged } from '../base/logger';
 import { shellWord } from '../base/text';
 import type { JobCounters, JobCounts } from '../operations/figures/job-counters';
 import { keepDeath } from '../operations/history/attempt';
-import { strangeQueuesRemark } from '../worker/companions';
+import { strangeQueuesRemark } from '../worker/queues';
 import { UNBORN } from '../worker/health';
 import type { StopReason } from '../worker/stop';
 import {

@@ -12,7 +12,7 @@ import { isForOthers } from './outcome';
 import { ABORT_GRACE, type Emptiness } from './stop';
 import type { Executor } from './run';
 import type { Settler } from './settler';
-import type { WorkerSettings } from './settings';
+import type { WorkerSettings } from './worker-options';
 import { Finished, type Outcome, type RunningJob } from './running-job';
 import { Suspect } from './suspect';
 

@@ -26,7 +26,7 @@ import { logLost, logOutcome, logRefused, logSetAside } from './job-log';
 import { tellEnded, type Announcer } from './announcer';
 import { LeaseLostError } from './errors';
 import { isOver, refusedOutcome, unstarted } from './outcome';
-import type { WorkerSettings } from './settings';
+import type { WorkerSettings } from './worker-options';
 import { Finished, type RunningJob, type Outcome } from './running-job';
 import type { Executor } from './run';
 import type { LeaseKeeper } from './lease/keeper';

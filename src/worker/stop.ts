@@ -5,7 +5,7 @@ import type { ResolvedWorkerOptions } from './worker-options';
 import { readId } from '../payload/counters';
 import type { PeekedJob } from '../connections/contract';
 import type { Runs } from './runs';
-import type { WorkerSettings } from './settings';
+import type { WorkerSettings } from './worker-options';
 
 /**
  * Why `run()` returned: `stopped` by `stop()`; `empty` under `stopWhenEmpty` or `drain`, or under `once` if there was no

@@ -17,7 +17,7 @@ import { logBeside, logCrashExcused, logWaitsAlone } from './job-log';
 import { crashExcused, mayBePoisonNext, releasedForFree } from './outcome';
 import type { Application } from '../connections/application';
 import type { RecordStore } from '../connections/record-store';
-import type { WorkerSettings } from './settings';
+import type { WorkerSettings } from './worker-options';
 import type { Outcome, RunningJob } from './running-job';
 
 /** How long its neighbours have to end. */

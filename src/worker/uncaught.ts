@@ -10,15 +10,7 @@ import { errorRecord, errorMessage, toError } from '../base/exception-text';
 import type { Application } from '../connections/application';
 import { RunningJob } from './running-job';
 import { ABORT_GRACE } from './stop';
-
-/** A rejected promise that nobody waited for, or an exception that nobody caught. */
-export type UncaughtKind = 'rejection' | 'exception';
-
-/**
- * Listens for such errors. `hear` is called in the async context that an error came from. `alone`: the project has no
- * handler of its own for them. Returns the function that stops listening.
- */
-export type WatchUncaught = (hear: (thrown: unknown, kind: UncaughtKind, alone: boolean) => void) => () => void;
+import type { UncaughtKind, WatchUncaught } from './worker-options';
 
 /** A handler that has left a rejection behind goes on, and we wait for it. */
 const GRACE: Readonly<Record<UncaughtKind, Seconds>> = { rejection: Infinity, exception: ABORT_GRACE };

@@ -1,6 +1,6 @@
 /** The `looping` hooks, which may forbid a reserve. They run beside the loop, one call at a time: a slow one delays no settle. */
 import type { Milliseconds } from '../base/clock';
-import type { WorkerSettings } from './settings';
+import type { WorkerSettings } from './worker-options';
 
 export class Veto {
   readonly #settings: WorkerSettings;

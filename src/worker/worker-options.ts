@@ -1,25 +1,23 @@
 /**
  * The options of a worker: what `new Worker()` takes, and one table that says how each option is checked, what its default
- * is and how `onqueue work` takes it. The command's flags and their help come from this table.
+ * is and how `onqueue work` takes it. The command's flags and their help come from this table. At the end, what a worker
+ * works with besides.
  *
  * A new option needs a line in `WorkerOptions`, a row in the table, and code that acts on it.
  */
 import { isName, nearest } from '../base/text';
 import { warnOfSeconds, type Backoff, type Duration } from '../job/duration';
 import { MEANT_IN_WORKER } from '../job/foreign-words';
-import {
-  backoff,
-  count,
-  countOrNoLimit,
-  flag,
-  seconds,
-  checkQueueName,
-  type Kind,
-  type Place,
-} from '../job/option-kinds';
+import { backoff, count, countOrNoLimit, flag, seconds, type Kind, type Place } from '../job/option-kinds';
 import type { WorkerDefaults } from '../job/options';
 import { invalidWorkerOption } from './errors';
-import type { Random } from '../base/clock';
+import { parseQueues, type WeightedQueue } from './queues';
+import type { Seconds } from '../base/clock';
+import type { LogFormat } from '../base/logger';
+import type { Application } from '../connections/application';
+import type { Connection } from '../connections/contract';
+import type { FailedStore } from '../connections/failed-store';
+import type { RecordStore } from '../connections/record-store';
 
 export interface WorkerOptions {
   /**
@@ -280,64 +278,43 @@ function checkNames(options: WorkerOptions): void {
   }
 }
 
-/** The order in which a worker empties its queues: as listed, or drawn by weight for each reserve. */
+/** A rejected promise that nobody waited for, or an exception that nobody caught. */
+export type UncaughtKind = 'rejection' | 'exception';
 
-export interface WeightedQueue {
+/**
+ * Listens for such errors. `hear` is called in the async context that an error came from. `alone`: the project has no
+ * handler of its own for them. Returns the function that stops listening.
+ */
+export type WatchUncaught = (hear: (thrown: unknown, kind: UncaughtKind, alone: boolean) => void) => () => void;
+
+/**
+ * Powers of a worker that `onqueue work` runs, because it has its process to itself. A worker in a program has none of them.
+ */
+export interface WorkersProcess {
+  /** Whether the process may be ended when a handler blocks its event loop. */
+  readonly endsProcess?: boolean | undefined;
+  /** The format of log lines on standard error. */
+  readonly log?: LogFormat | undefined;
+  /** It replaces a worker that died: under `drain` it waits for the jobs that the dead one held. */
+  readonly afterCrash?: boolean | undefined;
+  /** Called before each handler starts, because a handler may kill the process; and when the worker takes no more jobs. */
+  readonly changed?: (() => void) | undefined;
+  /** Listens for errors that nobody caught. */
+  readonly uncaught?: WatchUncaught | undefined;
+}
+
+/** What a worker works with. */
+export interface WorkerSettings {
+  /** What the worker is called. */
   readonly name: string;
-  readonly weight: number;
-}
-
-/**
- * Reads `high:3,default:1` under `fair`, and plain names otherwise, because a queue name may contain a colon. @throws
- * E_INVALID_WORKER_OPTION, E_INVALID_QUEUE_NAME
- */
-export function parseQueues(queue: string | readonly string[], fair: boolean): readonly WeightedQueue[] {
-  if (typeof queue !== 'string' && !Array.isArray(queue)) {
-    throw invalidWorkerOption('queue', queue, 'give a name, or a list of names');
-  }
-  const parts = typeof queue === 'string' ? queue.split(',').map((name) => name.trim()) : queue;
-  if (parts.length === 0) throw invalidWorkerOption('queue', [], 'name at least one queue');
-  const queues = parts.map((part) => (fair ? weighted(part) : { name: part, weight: 1 }));
-  for (const { name } of queues) checkQueueName(name, 'the queue of a worker', 'give its queues as separate entries');
-  const names = queues.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw invalidWorkerOption('queue', twice, 'name each queue once');
-  return queues;
-}
-
-const WEIGHTED = /^(.*):(\d[\d.]*)$/;
-
-function weighted(part: string): WeightedQueue {
-  const match = WEIGHTED.exec(part);
-  if (match === null) return { name: part, weight: 1 };
-  const weight = Number(match[2]);
-  if (!Number.isInteger(weight) || weight < 1)
-    throw invalidWorkerOption('queue', part, 'a weight is a whole number from 1');
-  return { name: match[1] ?? '', weight };
-}
-
-/**
- * Names that look like weights although the worker does not have `fair`. A name may well end in a number, such as a
- * tenant's: then several queues share its beginning, or it is the only one.
- */
-export function namesLikeWeights(queues: readonly WeightedQueue[]): readonly string[] {
-  const beginnings = queues.map(({ name }) => WEIGHTED.exec(name)?.[1] ?? name);
-  if (queues.length === 1 || new Set(beginnings).size < queues.length) return [];
-  return queues.filter(({ name }, index) => name !== beginnings[index]).map(({ name }) => name);
-}
-
-/** Draws without replacement: each queue comes first as often as its weight says, and none is ever left out. */
-export function drawOrder(queues: readonly WeightedQueue[], random: Random): readonly string[] {
-  const left = [...queues];
-  const order: string[] = [];
-  let total = left.reduce((sum, { weight }) => sum + weight, 0);
-  while (left.length > 0) {
-    let point = random() * total;
-    const found = left.findIndex(({ weight }) => (point -= weight) < 0);
-    const [drawn] = left.splice(found === -1 ? left.length - 1 : found, 1);
-    if (drawn === undefined) break;
-    order.push(drawn.name);
-    total -= drawn.weight;
-  }
-  return order;
+  readonly options: ResolvedWorkerOptions;
+  readonly connection: Connection;
+  readonly queues: readonly WeightedQueue[];
+  readonly lease: Seconds;
+  readonly application: Application;
+  /** The connection's own store, or the one that takes its failed jobs. Undefined if the connection buries them. */
+  readonly failedStore: FailedStore | undefined;
+  /** Where records about jobs are kept. Undefined if nowhere. */
+  readonly records: RecordStore | undefined;
+  readonly process: WorkersProcess;
 }

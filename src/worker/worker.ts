@@ -8,17 +8,15 @@ import { CapabilityError } from '../connections/errors';
 import { defaultManager } from '../application/default-manager';
 import { failedStoreOf, inRootContext } from '../connections/application';
 import type { QueueManager } from '../application/queue-manager';
-import { strangeQueuesRemark, startCompanions, type Companion } from './companions';
+import { startCompanions, type Companion } from './companions';
 import { workerAlreadyRun } from './errors';
 import { UNBORN, type WorkerHealth } from './health';
-import type { WorkersProcess } from './settings';
+import { namesLikeWeights, parseQueues, strangeQueuesRemark, type WeightedQueue } from './queues';
 import {
-  namesLikeWeights,
-  parseQueues,
   resolveWorkerOptions,
-  type WeightedQueue,
   type ResolvedWorkerOptions,
   type WorkerOptions,
+  type WorkersProcess,
 } from './worker-options';
 import { WORKER_MARGIN, type StopReason } from './stop';
 import { Loop } from './loop';

@@ -1,7 +1,7 @@
 /** What commands print about the destinations of jobs. */
 import { builtInConnectors, Job, QueueManager, silentLogger } from '../../src/index';
 import { listedJobs } from '../../src/cli/commands/classes';
-import { strangeQueuesRemark } from '../../src/worker/companions';
+import { strangeQueuesRemark } from '../../src/worker/queues';
 
 @Job({ queue: 'mail' })
 class Notify extends Job {}

@@ -1,5 +1,5 @@
 import { checkQueueName } from '../../src/job/option-kinds';
-import { parseQueues } from '../../src/worker/worker-options';
+import { parseQueues } from '../../src/worker/queues';
 
 const check = (name: unknown): void => checkQueueName(name, 'queue on SendEmail');
 

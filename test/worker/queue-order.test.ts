@@ -1,5 +1,5 @@
 import * as fc from '../support/properties';
-import { drawOrder, namesLikeWeights, parseQueues } from '../../src/worker/worker-options';
+import { drawOrder, namesLikeWeights, parseQueues } from '../../src/worker/queues';
 
 describe('the queues of a worker', () => {
   it('can be given as a text with commas or as a list', () => {

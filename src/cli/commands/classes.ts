@@ -4,7 +4,7 @@ import { isMinified, relativeFile } from '../../base/class';
 import type { Seconds } from '../../base/clock';
 import { NOTHING_CHOSEN, type WorkerDefaults } from '../../job/options';
 import { resolveRun } from '../../job/resolve-options';
-import { destinationOf } from '../../worker/companions';
+import { destinationOf } from '../../worker/queues';
 import { defineCommand } from '../command';
 import { HOW_TO_REGISTER } from '../errors';
 import { WIDE } from '../list';
