@@ -24,8 +24,10 @@ export async function eventually<T>(
       last = `it last threw ${String(error)}`;
     }
     if (Date.now() > end) throw new Error(`${of} did not come true within ${deadline} ms; ${last}`);
+    // The immediate lets the event loop read what has arrived. Conditions that take longer than the interval would only ever
+    // let it run timers, so that no answer and no end of a process would come in.
     await new Promise((resolve) => {
-      setTimeout(resolve, INTERVAL_MS);
+      setTimeout(() => setImmediate(resolve), INTERVAL_MS);
     });
   }
 }

@@ -115,6 +115,7 @@ export class Stage {
   readonly #hasOther: boolean;
   readonly #project: Project;
   readonly #processes = new Set<WorkerProcess>();
+  #isClosed = false;
 
   private constructor(
     project: Project,
@@ -172,6 +173,8 @@ export class Stage {
     options: WorkerOptions = {},
     { lease, events, freezes, halts, skew, schedules, ...internal }: Hiring = {},
   ): WorkerProcess {
+    // A soak that breaks off may go on elsewhere. A process that nobody ends would keep it from ending.
+    if (this.#isClosed) throw new Error('the stage is closed');
     const config = lease === undefined ? this.config : { ...this.config, retryAfter: lease };
     const orders = {
       configuration: this.#configured(config),
@@ -271,6 +274,7 @@ export class Stage {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all([...this.#processes].map((one) => one.kill()));
     await this.manager.close();
     await this.redis?.stop();

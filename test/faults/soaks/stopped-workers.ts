@@ -32,11 +32,14 @@ export const stoppedWorkers: Soak<Size> = {
       const stopOneAfterAnother = async (): Promise<void> => {
         while (left > 0) {
           left -= 1;
-          await feed(stage);
+          const before = stage.ledger.lines.length;
           const worker = stage.hire({ concurrency: 10, grace: GRACE });
-          await eventually(() =>
-            stage.ledger.lines.some(({ pid, event }) => pid === worker.pid && event === 'started'),
-          );
+          const hasBegun = async (): Promise<boolean> => {
+            // Again and again, because others take what was meant for this one.
+            await feed(stage);
+            return stage.ledger.since(before).some(({ pid, event }) => pid === worker.pid && event === 'started');
+          };
+          await eventually(hasBegun, { of: `a job of process ${worker.pid}` });
           const told = Date.now();
           const { code, signal, at } = await worker.terminate();
           took.push((at - told) / 1000);
