@@ -64,13 +64,6 @@ export type FirstAttempt = (form: Form) => Promise<unknown>;
 
 export type Scored = readonly [member: string, score: number];
 
-function scoredIn(reply: unknown): readonly Scored[] {
-  const flat = reply as readonly Buffer[];
-  const scored: Scored[] = [];
-  for (let at = 0; at < flat.length; at += 2) scored.push([String(flat[at]), Number(flat[at + 1])]);
-  return scored;
-}
-
 type InFull = () => Form;
 
 /** Pause between two log lines about one subject: whoever has to fix it may have missed the first. */
@@ -108,7 +101,7 @@ const CLOSED = new Error('the connection was closed');
 export class RedisCaller extends StoreCaller<Asked> {
   protected readonly store = 'Redis';
   declare readonly settings: RedisCallerSettings;
-  readonly #link: RedisLink;
+  readonly link: RedisLink;
   /** Calls that got no answer by their deadline, each with the address that it waits for. */
   readonly #unanswered = new Map<Asked, string>();
   readonly #toldAt = new Recent<string, Milliseconds>(MOST_TOLD);
@@ -118,7 +111,7 @@ export class RedisCaller extends StoreCaller<Asked> {
 
   constructor(link: RedisLink, settings: RedisCallerSettings) {
     super(settings);
-    this.#link = link;
+    this.link = link;
     link.disconnected = () => (this.longest = LEAST_LIMIT - GROWTH);
   }
 
@@ -146,19 +139,8 @@ export class RedisCaller extends StoreCaller<Asked> {
   /** The members of a sorted set with their scores, the highest first. */
   async highest(key: string, start: number, limit: number, consequence: string): Promise<readonly Scored[]> {
     if (limit === 0) return [];
-    return scoredIn(await this.command('zrevrange', [key, start, start + limit - 1, 'WITHSCORES'], consequence));
-  }
-
-  /** Those with scores from `most` down to `least`; `(` before a score leaves it out. */
-  async highestBetween(
-    key: string,
-    most: number | string,
-    least: number | string,
-    limit: number,
-    consequence: string,
-  ): Promise<readonly Scored[]> {
-    const range = [key, most, least, 'BYSCORE', 'REV', 'LIMIT', 0, limit, 'WITHSCORES'];
-    return scoredIn(await this.command('zrange', range, consequence));
+    const reply = await this.command('zrevrange', [key, start, start + limit - 1, 'WITHSCORES'], consequence);
+    return scoredIn(reply);
   }
 
   /** For an answer that we can do without: the call is not repeated, and neither the process nor `close` waits for it. */
@@ -213,16 +195,6 @@ export class RedisCaller extends StoreCaller<Asked> {
     return this.#carryOut(asked, patience.first).then(checked, refused);
   }
 
-  /** What is sent is written when the function that it returns is called. */
-  cork(): (() => void) | undefined {
-    return this.#link.cork();
-  }
-
-  /** The cluster node that has this key, as far as is known. */
-  placeOf(key: string): string {
-    return this.#link.placeOf(key);
-  }
-
   /** The error for a call that Redis refused in these words. */
   errorOf(words: string, consequence: string): Error {
     const error = Object.assign(new Error(words), { name: 'ReplyError' });
@@ -252,21 +224,21 @@ export class RedisCaller extends StoreCaller<Asked> {
   }
 
   protected override get unconnected(): unknown {
-    return this.#link.failure;
+    return this.link.failure;
   }
 
   // Also says how the next attempt is made.
   protected verdictOn(error: unknown, asked: Asked): Verdict {
     const { call, apart } = asked;
     if (call === undefined) return 'final';
-    const link = apart ?? this.#link;
+    const link = apart ?? this.link;
     if (error instanceof Silence) {
       asked.node = link.nodeOf(call);
       link.giveUp(call);
     }
     const ends = (asked.ends = endsItsConnection(asked, error) ? (asked.ends ?? 0) + 1 : 0);
     if (ends === MOST_ENDS) return 'final';
-    if (ends === MOST_ENDS - 1) asked.apart ??= this.#link.another();
+    if (ends === MOST_ENDS - 1) asked.apart ??= this.link.another();
     if (ends > 0) return 'lost';
     if (isUnknownScript(error) && asked.inFull !== undefined) {
       asked.form = asked.inFull();
@@ -324,8 +296,8 @@ export class RedisCaller extends StoreCaller<Asked> {
   #attempt(asked: Asked, milliseconds: Milliseconds, isMissed = true): Promise<unknown> {
     asked.call = undefined;
     asked.node = undefined;
-    if (this.#link.isClosed) return Promise.reject(CLOSED);
-    const call = (asked.call = (asked.apart ?? this.#link).send(asked.form, isMissed));
+    if (this.link.isClosed) return Promise.reject(CLOSED);
+    const call = (asked.call = (asked.apart ?? this.link).send(asked.form, isMissed));
     // Replies that arrived while a job blocked the event loop are read before we believe the silence.
     const silent = (): void => void endOfTurn().then(() => call.lose(new Silence()));
     // An unanswered call keeps the process alive until its deadline.
@@ -347,7 +319,7 @@ export class RedisCaller extends StoreCaller<Asked> {
     const { name, address } = this.settings;
     const { consequence } = absence;
     if (isReply(error) && !isUnavailable(error)) return this.#replyError(operation, consequence, error);
-    const { failure } = this.#link;
+    const { failure } = this.link;
     if (failure instanceof OldServer) {
       const versions = { found: failure.found, needed: `Redis ${NEEDED_VERSION}` };
       return oldRedis({ connection: name, address, ...versions, consequence }, { cause: failure });
@@ -397,6 +369,14 @@ function askedFor(
   inFull?: InFull,
 ): Asked {
   return { insist, operation, consequence, since, repeatable: true, form, inFull };
+}
+
+/** The members of a sorted set and their scores, as Redis answers with them. */
+export function scoredIn(reply: unknown): readonly Scored[] {
+  const flat = reply as readonly Buffer[];
+  const scored: Scored[] = [];
+  for (let at = 0; at < flat.length; at += 2) scored.push([String(flat[at]), Number(flat[at + 1])]);
+  return scored;
 }
 
 /** Whether a long call was sent, and the connection ended before its answer or with a refusal of its form. */

@@ -1,5 +1,4 @@
 /** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
-import type { Redis } from 'ioredis';
 import { ALL_CAPABLE } from '../driver';
 import { StoreConnection } from '../kit/connection';
 import { systemClock, StoreClock, type Milliseconds, type Seconds } from '../../base/clock';
@@ -30,20 +29,17 @@ import type { NewBatch } from '../batch-store';
 import type { LockStore } from '../lock-store';
 import { groupsOf, Recent, pagesOf } from '../../base/collections';
 import { threadModule } from '../../base/environment';
-import { RedisCaller, type RedisCallerSettings } from './caller';
 import { clientSource, threadOptions, sourceOfThread, type ClientSource, type ThreadOptions } from './client';
-import { diagnoseRedis, recount } from './diagnose';
+import { diagnose, recount } from './diagnose';
 import { callTooLong } from './refusals';
 import { RedisExchange } from './exchange';
-import { Keys, TIES, clientId } from './keys';
-import { RedisLink } from './link';
+import { TIES, clientId } from './keys';
 import { PushLane, PUSHES_AT_ONCE, pushOnce } from './push';
-import { QueueNames, SilentMasters, RedisPart, type RedisStore } from './store';
-import { RecordedCalls } from './lane';
+import { RedisPart, RedisStore, type RedisContext } from './store';
 import { RedisBatchStore } from './batches';
 import { findJob, momentOf, RedisControl, RedisLanes } from './control';
 import { RedisFailedStore } from './failed';
-import { RecordChannels, RedisRecordStore } from './records';
+import { RedisRecordStore } from './records';
 import type { ScriptName } from './scripts';
 import { silentLogger } from '../../base/logger';
 
@@ -60,8 +56,6 @@ const HELD = 'h';
 /** In a cluster a script reaches the keys of only one queue. */
 const DIVIDED: Capabilities = { ...ALL_CAPABLE, follows: 'queue' };
 
-export type RedisContext = Omit<RedisCallerSettings, 'address'>;
-
 export class RedisConnection extends StoreConnection implements Connection {
   readonly driver = 'redis';
   readonly address: string;
@@ -76,12 +70,10 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly #source: ClientSource;
   readonly #prefix: string;
   readonly #context: RedisContext;
-  readonly #link: RedisLink;
   readonly #store: RedisStore;
   readonly #exchange: RedisExchange;
   readonly #pushes = new Recent<string, PushLane>(MOST_LANES, (lane) => lane.isIdle);
   readonly #storeClock: StoreClock;
-  readonly #channels: RecordChannels;
 
   constructor(source: ClientSource, prefix: string, context: RedisContext) {
     super(context.name);
@@ -93,27 +85,14 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.#prefix = prefix;
     this.#context = context;
     this.#storeClock = new StoreClock(context.clock);
-    this.#link = new RedisLink(source);
-    const caller = new RedisCaller(this.#link, { ...context, address: source.address });
-    const keys = new Keys(source.keyPrefix + prefix, source.cluster);
-    const names = new QueueNames(caller, keys.names);
-    const cluster = source.cluster
-      ? { ordered: new QueueNames(caller, keys.ordered), masters: new SilentMasters(caller) }
-      : undefined;
-    const recorded = new RecordedCalls(caller, keys);
-    this.#store = { caller, keys, recorded, names, cluster };
-    this.#exchange = new RedisExchange(this.#store, source);
+    this.#store = new RedisStore(source, prefix, context);
+    this.#exchange = new RedisExchange(this.#store);
     this.failed = this.whileOpen('failed', new RedisFailedStore(this.#store));
     this.locks = this.whileOpen('locks', new RedisLockStore(this.#store));
     this.batches = this.whileOpen('batches', new RedisBatchStore(this.#store));
     this.lanes = this.whileOpen('lanes', new RedisLanes(this.#store));
     this.control = this.whileOpen('control', new RedisControl(this.#store));
-    this.#channels = new RecordChannels(caller, () =>
-      source.cluster ? this.#recordNode() : (source.open(() => null) as Redis),
-    );
-    const records = new RedisRecordStore(this.#store, this.#channels.listeners, (operation) =>
-      this.checkOpen(operation),
-    );
+    const records = new RedisRecordStore(this.#store, (operation) => this.checkOpen(operation));
     this.records = this.whileOpen('records', records);
   }
 
@@ -131,17 +110,12 @@ export class RedisConnection extends StoreConnection implements Connection {
 
   async push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | undefined> {
     this.checkOpen('push');
-    const { caller, keys, names } = this.#store;
-    const lane = this.#pushes.ensure(queue, () => new PushLane(caller, queue, keys, () => this.#addNameAgain(queue)));
+    const { names } = this.#store;
+    const lane = this.#pushes.ensure(queue, () => new PushLane(this.#store, queue));
     names.note(queue);
     // Nobody else pushes to the queues of a batch's callbacks.
     for (const callback of begins?.callbacks ?? []) names.note(callback.queue);
     return lane.push(entries, begins);
-  }
-
-  #addNameAgain(queue: string): void {
-    this.#store.names.forget();
-    this.#store.names.note(queue);
   }
 
   readonly queues: Required<Queues> = this.whileOpen('queues', {
@@ -295,27 +269,17 @@ export class RedisConnection extends StoreConnection implements Connection {
     return this.#storeClock.current(() => this.#store.caller.time());
   }
 
-  /** A client for the cluster master that has the records. Undefined if that is not known. */
-  async #recordNode(): Promise<Redis | undefined> {
-    const { caller, keys } = this.#store;
-    const [values] = keys.records('');
-    const found = this.#link.nodeClient(values);
-    if (found !== undefined) return found;
-    // The client learns the nodes before its first command.
-    await caller.glance('exists', [values], 'the master of the records was not found').catch(() => undefined);
-    return this.#link.nodeClient(values);
-  }
-
   async diagnose(): Promise<readonly Diagnosis[]> {
     this.checkOpen('diagnose');
-    return diagnoseRedis(this.#store.caller, this.#store.keys, this.#source.cluster);
+    return diagnose(this.#store);
   }
 
   protected async end(): Promise<void> {
     this.#exchange.close();
-    this.#channels.listeners.close();
-    await this.#store.caller.idle();
-    this.#link.close();
+    this.records.listeners.close();
+    const { caller } = this.#store;
+    await caller.idle();
+    caller.link.close();
   }
 }
 

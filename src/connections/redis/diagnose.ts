@@ -5,23 +5,19 @@
 import { WAITING_STATES, type Diagnosis, type Finding, type RecountOptions } from '../contract';
 import { latencyOf } from '../kit/requirements';
 import { closedKey, missingPermissions, WAKING, type RedisCaller } from './caller';
-import type { Keys } from './keys';
 import { serverVersion } from './client';
+import type { Keys } from './keys';
 import { tooMuchToRecount } from './refusals';
 import { SHARED } from './batches';
 import type { RedisStore } from './store';
 
-/** @param isCluster if true, version, settings and latency are those of one node */
-export async function diagnoseRedis(
-  caller: RedisCaller,
-  keys: Keys,
-  isCluster: boolean,
-): Promise<readonly Diagnosis[]> {
+/** In a cluster, version, settings and latency are those of one node. */
+export async function diagnose({ caller, keys, cluster }: RedisStore): Promise<readonly Diagnosis[]> {
   const consequence = 'its settings were not read';
   const info = fieldsOf(String(await caller.command('info', [], consequence)));
   const ask = (): Promise<unknown> => caller.command('ping', [], consequence);
   const latency = await latencyOf(caller.settings.clock, 'at least one', ask);
-  const found = isCluster ? [await slots(caller)] : [];
+  const found = cluster !== undefined ? [await slots(caller)] : [];
   // A cluster that is down runs no scripts.
   if (found.every(({ level }) => level !== 'error')) {
     found.push(...(await permissions(caller, keys)));

@@ -11,7 +11,7 @@ import type {
 } from '../contract';
 import { nextOf, NOTHING, type Settling, jobsOf } from '../kit/connection';
 import { explained, type FirstAttempt } from './caller';
-import { Lane, whenOf, type Records, type Waiting, type Sent } from './lane';
+import { Lane, Records, whenOf, type Waiting, type Sent } from './lane';
 import type { RedisStore, QueueNames } from './store';
 import { MOST_BYTES, MOST_JOBS, pageBytes, groupsOf } from '../../base/collections';
 import type { Milliseconds } from '../../base/clock';
@@ -65,6 +65,7 @@ type Answer = readonly [word: Buffer, nextIn: number, now: number, ...parts: (Jo
 export class ExchangeLane extends Lane<Exchange> {
   readonly #store: RedisStore;
   readonly #settling: Settling;
+  readonly #records: Records;
   readonly #many: ManyQueues | undefined;
   #forgotten = false;
   /** The beginning of the last call, and its queues behind that of its record: the next call usually has the same. */
@@ -75,10 +76,11 @@ export class ExchangeLane extends Lane<Exchange> {
    * @param settling remembers what was written if outcomes are refused in part
    * @param many undefined if each call is about one queue
    */
-  constructor(store: RedisStore, settling: Settling, recorded?: Records, many?: ManyQueues) {
-    super(store.caller, recorded);
+  constructor(store: RedisStore, settling: Settling, records = new Records(), many?: ManyQueues) {
+    super(store.caller);
     this.#store = store;
     this.#settling = settling;
+    this.#records = records;
     this.#many = many;
   }
 
@@ -149,7 +151,7 @@ export class ExchangeLane extends Lane<Exchange> {
     // A word begins the news, and a number the jobs of a queue.
     const hasNews = parts.length > 0 && typeof parts.at(-1)![0] !== 'number';
     const news = hasNews ? newsOf(parts.pop()!) : NO_NEWS;
-    if (this.forgot(keys[0]!, sentAt, news.unrecorded !== undefined)) {
+    if (this.#records.areLost(keys[0]!, sentAt, news.unrecorded !== undefined, caller.settings.clock)) {
       this.#forgotten = true;
       names.forget();
       cluster?.ordered.forget();

@@ -10,12 +10,11 @@ import { endOfTurn, type Milliseconds, type Seconds, type Timer, type Clock } fr
 import type { Settled, Settlement, Wanted } from '../contract';
 import { NOTHING, Settling, settledThen, Waits, type Listening } from '../kit/connection';
 import type { RedisCaller } from './caller';
-import type { ClientSource } from './client';
 import { SlotExchanger } from './cluster';
 import { bytesOf, ExchangeLane, ManyQueues } from './exchange-lane';
 import { clientId } from './keys';
-import { newRecords } from './lane';
-import { RedisLink, type Form } from './link';
+import { Records } from './lane';
+import type { Form, RedisLink } from './link';
 import { isForbidden, isReply } from './refusals';
 import type { RedisStore } from './store';
 
@@ -30,7 +29,6 @@ const LINGER: Milliseconds = 10_000;
 
 export class RedisExchange {
   readonly #store: RedisStore;
-  readonly #source: ClientSource;
   readonly #settling = new Settling(bytesOf);
   /** Two calls may be under way: while Redis answers one, the jobs of the other run. */
   readonly #lanes: readonly [ExchangeLane, ExchangeLane];
@@ -44,10 +42,9 @@ export class RedisExchange {
   /** A list of our own that makes the shared read start again. Undefined in a cluster. */
   readonly #interruption: string | undefined;
 
-  constructor(store: RedisStore, source: ClientSource) {
+  constructor(store: RedisStore) {
     this.#store = store;
-    this.#source = source;
-    const records = newRecords();
+    const records = new Records();
     const many = new ManyQueues();
     const lane = (): ExchangeLane => new ExchangeLane(store, this.#settling, records, many);
     this.#lanes = [lane(), lane()];
@@ -144,7 +141,7 @@ export class RedisExchange {
     if (read === undefined) {
       read = new HintRead({
         caller: this.#store.caller,
-        link: new RedisLink(this.#source),
+        link: this.#store.caller.link.another(),
         interruption: this.#interruption,
         longest,
         closed: () => this.#reads.delete(name),

@@ -10,6 +10,7 @@ import {
 } from '../failed-store';
 import { uuidv7 } from '../../payload/uuid';
 import { TIES } from './keys';
+import { scoredIn } from './caller';
 import { RedisPart } from './store';
 import { countersIn, UNREADABLE_NAME } from '../../payload/counters';
 import { fieldsIn } from '../../payload/values';
@@ -166,12 +167,13 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
 
   /** The jobs of a queue behind that one, whether it is still there or not. */
   async #olderThan(last: Listed, queue: string, limit: number): Promise<readonly Listed[]> {
-    const { caller, keys } = this.store;
-    const { failed } = keys.queue(queue);
-    const ranges = [caller.highestBetween(failed, `(${last.score}`, '-inf', limit, NOT_READ)];
+    const { failed } = this.store.keys.queue(queue);
+    const highest = (most: number | string, least: number | string, count: number): Promise<unknown> =>
+      this.#ask('zrange', [failed, most, least, 'BYSCORE', 'REV', 'LIMIT', 0, count, 'WITHSCORES']);
+    const ranges = [highest(`(${last.score}`, '-inf', limit)];
     // Others that failed in the very same microsecond.
-    if (queue >= last.queue) ranges.push(caller.highestBetween(failed, last.score, last.score, MOST_AT_ONCE, NOT_READ));
-    const found = (await Promise.all(ranges)).flat().map(([id, score]): Listed => ({ queue, id, score }));
+    if (queue >= last.queue) ranges.push(highest(last.score, last.score, MOST_AT_ONCE));
+    const found = (await Promise.all(ranges)).flatMap(scoredIn).map(([id, score]): Listed => ({ queue, id, score }));
     return found.filter((one) => newestFirst(last, one) < 0);
   }
 

@@ -4,7 +4,7 @@
  * Sending one call at a time makes a repeat harmless, because Redis keeps only the last answer to a client. It also makes
  * many small calls fast. A lane whose calls are carried out in order or not at all may have several under way.
  */
-import { momentOf, type Milliseconds, type Moment, type Seconds } from '../../base/clock';
+import { momentOf, type Clock, type Milliseconds, type Moment, type Seconds } from '../../base/clock';
 import { MOST_BYTES, MOST_JOBS, Recent } from '../../base/collections';
 import { inRootContext } from '../application';
 import { QueueUnavailableError } from '../errors';
@@ -20,10 +20,25 @@ const REMEMBERED: Milliseconds = 50 * 60 * 1000;
 /** A record's key belongs to the first queue of a call. */
 const MOST_RECORDS = 1000;
 
-/** When the last answered call was sent, by the key of its record. */
-export type Records = Recent<string, Moment>;
+/** When the last answered calls were sent, by the keys of their records. Shared by lanes that notice lost data together. */
+export class Records {
+  readonly #sentAt = new Recent<string, Moment>(MOST_RECORDS);
 
-export const newRecords = (): Records => new Recent(MOST_RECORDS);
+  /**
+   * Whether Redis lost data that it had confirmed: its record lacks a call that it answered not long ago.
+   * True only once per loss, for the key that notices it first.
+   *
+   * @param key the key of the record
+   * @param sentAt when the call was sent whose answer says `unrecorded`
+   */
+  areLost(key: string, sentAt: Moment, unrecorded: boolean, clock: Clock): boolean {
+    const before = this.#sentAt.get(key);
+    const areLost = unrecorded && before !== undefined && isRecent(before, momentOf(clock));
+    if (areLost) this.#sentAt.clear();
+    this.#sentAt.set(key, sentAt);
+    return areLost;
+  }
+}
 
 export interface Waiting {
   readonly since: Milliseconds;
@@ -61,7 +76,6 @@ export abstract class Lane<Item extends Waiting> {
   /** Items for the next calls. */
   protected waiting: Item[] = [];
   protected underWay = 0;
-  readonly #recorded: Records;
   #sequence = 0;
   #isGathering = false;
   /**
@@ -72,10 +86,8 @@ export abstract class Lane<Item extends Waiting> {
   /** Resolves when all calls sent so far are settled. */
   #settled: Promise<void> | undefined;
 
-  /** @param recorded shared by lanes that notice lost data together */
-  constructor(caller: RedisCaller, recorded = newRecords()) {
+  constructor(caller: RedisCaller) {
     this.caller = caller;
-    this.#recorded = recorded;
   }
 
   /** Nothing is under way or waiting. */
@@ -91,21 +103,6 @@ export abstract class Lane<Item extends Waiting> {
   /** Sends the items, and settles each. If it rejects, each item is rejected. */
   protected abstract carry(items: readonly Item[], call: Sent): Promise<void>;
 
-  /**
-   * Whether Redis lost data that it had confirmed: its record lacks a call that it answered not long ago.
-   * True only once per loss, for the key that notices it first.
-   *
-   * @param key the key of the record
-   * @param sentAt when the call was sent whose answer says `unrecorded`
-   */
-  protected forgot(key: string, sentAt: Moment, unrecorded: boolean): boolean {
-    const before = this.#recorded.get(key);
-    const forgotten = unrecorded && before !== undefined && isRecent(before, momentOf(this.caller.settings.clock));
-    if (forgotten) this.#recorded.clear();
-    this.#recorded.set(key, sentAt);
-    return forgotten;
-  }
-
   /** Sends what waits, once everything that travels with it is there. */
   protected goOn(): void {
     if (this.#isGathering || this.waiting.length === 0 || !(this.underWay === 0 || this.maySendBehind())) return;
@@ -117,7 +114,7 @@ export abstract class Lane<Item extends Waiting> {
 
   readonly #sendWaiting = (): void => {
     this.#isGathering = false;
-    const uncork = this.waiting.length > 1 && this.maySendBehind() ? this.caller.cork() : undefined;
+    const uncork = this.waiting.length > 1 && this.maySendBehind() ? this.caller.link.cork() : undefined;
     while (this.waiting.length > 0 && (this.underWay === 0 || this.maySendBehind())) {
       let items = this.waiting;
       const count = items.length === 1 ? 1 : fitting(items);

@@ -142,10 +142,11 @@ export class RedisLink {
   }
 
   /**
-   * A new unconnected client for the cluster node that has this key, good for one connection. Undefined if the node is not
-   * known.
+   * A new unconnected client, good for one connection; in a cluster for the node that has this key. Undefined if the node is
+   * not known.
    */
-  nodeClient(key: string): Redis | undefined {
+  clientFor(key: string): Redis | undefined {
+    if (!this.#source.cluster) return this.#source.open(() => null) as Redis;
     const place = this.placeOf(key);
     const nodes = (this.#client as Cluster | undefined)?.nodes('master') ?? [];
     const node = nodes.find(({ options: { host, port } }) => `${host}:${port}` === place);

@@ -8,11 +8,10 @@
 import type { BatchEnd, NewBatch } from '../batch-store';
 import type { Entry, Pushed, Once, PageToPush, PushedOnce } from '../contract';
 import { batchEnded, DuplicatePayloadError } from '../errors';
-import type { RedisCaller } from './caller';
 import { clientId, type Keys } from './keys';
 import { CallHead } from './link';
 import { script } from './scripts';
-import { fillsCall, Lane, whenOf, type Sent, type Waiting } from './lane';
+import { fillsCall, Lane, Records, whenOf, type Sent, type Waiting } from './lane';
 import { afterMicrotasks, type Seconds } from '../../base/clock';
 import { MOST_JOBS, pageBytes, pagesOf } from '../../base/collections';
 import type { RedisStore } from './store';
@@ -45,13 +44,13 @@ interface Push extends Waiting {
 }
 
 export class PushLane extends Lane<Push> {
+  readonly #store: RedisStore;
   readonly #queue: string;
-  readonly #names: Keys;
+  readonly #records = new Records();
   readonly #keys: readonly string[];
   readonly #laneKeys: readonly string[];
   /** The beginning of calls without lanes and batches. */
   #head: CallHead | undefined;
-  readonly #onForgotten: () => void;
   /** The last call sent may refuse a duplicate. Its answer must be known: the record of a later call would hide it. */
   #mayRefuse = false;
   /** The batch of the last call sent, if its end is all that can refuse that call. */
@@ -63,15 +62,13 @@ export class PushLane extends Lane<Push> {
    */
   #recorded = 0;
 
-  /** @param onForgotten called when Redis turns out to have lost data that it had confirmed */
-  constructor(caller: RedisCaller, queue: string, keys: Keys, onForgotten: () => void) {
-    super(caller);
+  constructor(store: RedisStore, queue: string) {
+    super(store.caller);
+    this.#store = store;
     this.#queue = queue;
-    this.#names = keys;
-    const { client, ready, delayed, notify, unique, lanes, held } = keys.queue(queue);
+    const { client, ready, delayed, notify, unique, lanes, held } = store.keys.queue(queue);
     this.#keys = [client(this.id), ready, delayed, notify, unique];
     this.#laneKeys = [lanes, held];
-    this.#onForgotten = onForgotten;
   }
 
   /**
@@ -80,7 +77,7 @@ export class PushLane extends Lane<Push> {
    */
   push(entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | undefined> {
     const id = begins?.id ?? entries[0]?.ties?.batch?.id;
-    if (id !== undefined) return this.#pushPage(entries, joiningOf(id, this.#names, this.#queue, entries, begins));
+    if (id !== undefined) return this.#pushPage(entries, joiningOf(id, this.#store.keys, this.#queue, entries, begins));
     return entries.length === 1 ? this.#pushPage(entries) : this.#pushPages(entries);
   }
 
@@ -148,9 +145,11 @@ export class PushLane extends Lane<Push> {
     const [, duplicates = [], found, held, replaced] = answer as Answer;
     if (duplicates.length === 0 && (held === undefined || held.length === 0))
       this.#recorded = Math.max(this.#recorded, sequence);
-    if (this.forgot(this.#keys[0]!, at, found !== undefined && String(found) === 'unrecorded')) {
+    const unrecorded = found !== undefined && String(found) === 'unrecorded';
+    if (this.#records.areLost(this.#keys[0]!, at, unrecorded, this.caller.settings.clock)) {
       this.#tellForgotten();
-      this.#onForgotten();
+      this.#store.names.forget();
+      this.#store.names.note(this.#queue);
     }
     for (const number of duplicates) {
       const { list, at: place } = placesOf(pushes)[number - 1]!;

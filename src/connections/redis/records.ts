@@ -8,7 +8,6 @@ import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../
 import { RecordListeners, type Notifications } from '../kit/record-listeners';
 import { RedisPart, type RedisStore } from './store';
 import type { Redis } from 'ioredis';
-import type { RedisCaller } from './caller';
 import { isReply } from './refusals';
 
 /** The current value that a record must have to be written. */
@@ -21,11 +20,14 @@ const COUNTED = '+';
 
 export class RedisRecordStore extends RedisPart implements RecordStore {
   readonly wake: RecordWake;
+  readonly listeners: RecordListeners;
 
   /** @param checkOpen throws if the connection is closed; listeners are told only that nothing is heard */
-  constructor(store: RedisStore, listeners: RecordListeners, checkOpen: (operation: string) => void) {
+  constructor(store: RedisStore, checkOpen: (operation: string) => void) {
     super(store);
     const { keys } = store;
+    const { listeners } = new RecordChannels(store);
+    this.listeners = listeners;
     this.wake = {
       put: async (record, keep) => {
         checkOpen('records.wake.put');
@@ -117,9 +119,6 @@ function numbersIn(amounts: Readonly<Record<string, string>>): Readonly<Record<s
   return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, Number(amount)]));
 }
 
-/** Opens an unconnected client that never reconnects. Undefined if it is not known yet where to connect. */
-type Open = () => Redis | Promise<Redis | undefined>;
-
 const BACKOFF = { first: 100, longest: 5000 };
 
 /**
@@ -129,19 +128,17 @@ const BACKOFF = { first: 100, longest: 5000 };
  * If the client is lost, so are the messages sent meanwhile: notifications count as off until the next subscription is
  * confirmed.
  */
-export class RecordChannels implements Notifications {
+class RecordChannels implements Notifications {
   readonly listeners: RecordListeners;
-  readonly #caller: RedisCaller;
-  readonly #open: Open;
+  readonly #store: RedisStore;
   #client: Redis | undefined;
   #opening = false;
   #failures = 0;
   #pause: Timer | undefined;
 
-  constructor(caller: RedisCaller, open: Open) {
-    this.#caller = caller;
-    this.#open = open;
-    this.listeners = new RecordListeners(caller.settings.clock, this);
+  constructor(store: RedisStore) {
+    this.#store = store;
+    this.listeners = new RecordListeners(store.caller.settings.clock, this);
   }
 
   join(channel: string): false {
@@ -181,13 +178,24 @@ export class RecordChannels implements Notifications {
     for (const channel of this.listeners.names) void this.#subscribe(client, channel);
   }
 
+  /** In a cluster the master of the records may not be known. */
+  async #open(): Promise<Redis | undefined> {
+    const { caller, keys } = this.#store;
+    const [values] = keys.records('');
+    const found = caller.link.clientFor(values);
+    if (found !== undefined) return found;
+    // The client learns the nodes before its first command.
+    await caller.glance('exists', [values], 'the master of the records was not found').catch(() => undefined);
+    return caller.link.clientFor(values);
+  }
+
   async #subscribe(client: Redis, channel: string): Promise<void> {
-    const { clock, deadline } = this.#caller.settings;
+    const { clock, deadline } = this.#store.caller.settings;
     try {
       await within(clock, deadline * 1000, client.subscribe(channel), false);
     } catch (error) {
       if (!isReply(error)) return this.#lose(client);
-      return this.#caller.tellOfPolling('results', 'results are polled every second', error);
+      return this.#store.caller.tellOfPolling('results', 'results are polled every second', error);
     }
     if (this.#client !== client) return;
     this.#failures = 0;
@@ -204,7 +212,7 @@ export class RecordChannels implements Notifications {
 
   #again(): void {
     this.#failures += 1;
-    this.#pause = this.#caller.settings.clock.after(pauseAfter(this.#failures - 1, BACKOFF), () => {
+    this.#pause = this.#store.caller.settings.clock.after(pauseAfter(this.#failures - 1, BACKOFF), () => {
       this.#pause = undefined;
       if (this.listeners.size > 0) void this.#connect();
     });

@@ -1,19 +1,36 @@
 /** What all parts of a connection share: its calls, its keys, the names of its queues, and which masters of a cluster are silent. */
-import { explained, type RedisCaller } from './caller';
-import type { Keys } from './keys';
-import type { RecordedCalls } from './lane';
+import { explained, RedisCaller, type RedisCallerSettings } from './caller';
+import type { ClientSource } from './client';
+import { Keys } from './keys';
+import { RecordedCalls } from './lane';
+import { RedisLink } from './link';
 import { QueueUnavailableError } from '../errors';
 import { Silence, within, type Milliseconds } from '../../base/clock';
 import { Recent } from '../../base/collections';
 import { isRefusal } from './refusals';
 
-export interface RedisStore {
+export type RedisContext = Omit<RedisCallerSettings, 'address'>;
+
+export class RedisStore {
   readonly caller: RedisCaller;
   readonly keys: Keys;
   readonly recorded: RecordedCalls;
   /** The names of all queues ever used. */
   readonly names: QueueNames;
   readonly cluster: RedisCluster | undefined;
+
+  constructor(source: ClientSource, prefix: string, context: RedisContext) {
+    this.caller = new RedisCaller(new RedisLink(source), { ...context, address: source.address });
+    this.keys = new Keys(source.keyPrefix + prefix, source.cluster);
+    this.recorded = new RecordedCalls(this.caller, this.keys);
+    this.names = new QueueNames(this.caller, this.keys.names);
+    if (source.cluster) {
+      this.cluster = {
+        ordered: new QueueNames(this.caller, this.keys.ordered),
+        masters: new SilentMasters(this.caller),
+      };
+    }
+  }
 }
 
 /** A part of a connection: its failed jobs, locks, batches, records or orders. */
@@ -129,7 +146,7 @@ export class SilentMasters {
   }
 
   has(key: string): boolean {
-    return this.#silent.size > 0 && this.#silent.has(this.#caller.placeOf(key));
+    return this.#silent.size > 0 && this.#silent.has(this.#caller.link.placeOf(key));
   }
 
   /**
@@ -137,7 +154,7 @@ export class SilentMasters {
    * goes on.
    */
   async inTime<T>(key: string, asked: Promise<T>): Promise<T | undefined> {
-    const place = this.#caller.placeOf(key);
+    const place = this.#caller.link.placeOf(key);
     const isOver = (): unknown => this.#silent.delete(place);
     if (this.#silent.has(place)) {
       asked.then(isOver, isOver);

@@ -5,6 +5,7 @@ import { clientSource } from '../../../src/connections/redis/client';
 import { Keys } from '../../../src/connections/redis/keys';
 import { RedisLink } from '../../../src/connections/redis/link';
 import { PushLane } from '../../../src/connections/redis/push';
+import type { RedisStore } from '../../../src/connections/redis/store';
 import type { RedisConnection } from '../../../src/connections/redis/connection';
 import { uniqueKey, withTies } from '../../../src/payload/ties';
 import { Gate } from '../../support/application';
@@ -126,7 +127,7 @@ it('a push waits for all earlier ones, even if the one right before it was given
     }
   }
   const keys = new Keys(world.prefix, false);
-  const lane = new PushLane(new FaultyCaller(link, settings), 'q', keys, () => undefined);
+  const lane = new PushLane({ caller: new FaultyCaller(link, settings), keys } as RedisStore, 'q');
   const [one, two, three] = pages('', 3);
   const pushes = [one, two, three].map((page) => lane.push(page!.map((text) => ({ payload: text }))));
   await expect(pushes[1]).rejects.toThrow('given up');

@@ -1,6 +1,7 @@
 /** Connections to a Redis for one test file, with a key prefix for each test and a clock that the test can move. */
 import Redis from 'ioredis';
-import { connectRedis, type RedisConnection, type RedisContext } from '../../../src/connections/redis/connection';
+import { connectRedis, type RedisConnection } from '../../../src/connections/redis/connection';
+import type { RedisContext } from '../../../src/connections/redis/store';
 import type { Logger } from '../../../src/base/logger';
 import type { RedisConfig } from '../../../src/connections/redis/driver';
 import { eventually } from '../../support/eventually';
