@@ -372,14 +372,10 @@ export function lanesIn(jobs: readonly QueuedJob[]): readonly LaneMove[] {
   );
 }
 
-/** The lanes of these, each once, by their queues. */
-export function lanesOf(moves: readonly LaneMove[]): ReadonlyMap<string, ReadonlyMap<string, number>> {
-  const lanes = new Map<string, Map<string, number>>();
-  for (const { queue, lane, running } of moves) {
-    const known = lanes.get(queue) ?? new Map<string, number>();
-    lanes.set(queue, known.set(lane, running));
-  }
-  return lanes;
+/** The lanes of these, each once, as the last of its moves has it. Sorted, so that two calls that lock them do not deadlock. */
+export function lanesOf(moves: readonly LaneMove[]): readonly LaneMove[] {
+  const lanes = new Map(moves.map((move) => [`${move.queue}\0${move.lane}`, move]));
+  return [...lanes].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, move]) => move);
 }
 
 /** A reserved job with a unique key. */

@@ -27,9 +27,9 @@ export function around(
   { left = [], keepPlaces = false }: { readonly left?: readonly LaneMove[]; readonly keepPlaces?: boolean },
 ): readonly Sql[] {
   if (come.length + left.length === 0) return adding;
-  const moves = inOrder([...left, ...come]);
+  const moves = lanesOf([...left, ...come]);
   return [
-    lock(names, moves, inOrder(come)),
+    lock(names, moves, lanesOf(come)),
     findOrder(names, moves),
     ...adding,
     ...(keepPlaces ? [] : [NONE_IS_NEW]),
@@ -44,14 +44,6 @@ const NONE_IS_NEW = raw('SET @onqueue_order = ~0 >> 1');
 /** The condition for the jobs of a lane, by the index. */
 const ofLane = ({ jobs, laned }: MysqlNames, queue: string, lane: string): Sql =>
   sql`FROM ${jobs} FORCE INDEX (${laned}) WHERE queue = ${queue} AND lane = ${Buffer.from(lane)}`;
-
-/** Each once. */
-function inOrder(moves: readonly LaneMove[]): readonly LaneMove[] {
-  const each = [...lanesOf(moves)].flatMap(([queue, lanes]) =>
-    [...lanes].map(([lane, running]) => ({ queue, lane, running })),
-  );
-  return each.toSorted((a, b) => (a.queue === b.queue ? (a.lane < b.lane ? -1 : 1) : a.queue < b.queue ? -1 : 1));
-}
 
 /** @param says those of them that say how many may be in */
 function lock({ lanes }: MysqlNames, moves: readonly LaneMove[], says: readonly LaneMove[]): Sql {

@@ -13,6 +13,7 @@ import {
   renewResults,
   jobOf,
   lanesIn,
+  lanesOf,
   runningColumn,
   valuesOf,
   type Ending,
@@ -40,7 +41,6 @@ import {
 } from '../statement';
 import { now, storable, textAndBytes, type Identifiers } from './names';
 import { SEPARATOR } from './functions';
-import { movesOf } from './lanes';
 
 /** The parameters that all push functions share, after the jobs. */
 const PUSHED = '?::text[], ?::text::boolean, ?::text, ?::bigint, ?::bigint[], ?::double precision, ?::text::json';
@@ -115,7 +115,7 @@ export class PostgresJobs implements JobStatements {
     // The queues of a batch's callbacks are remembered now: if that happened when they are sent, two calls could deadlock.
     const queues = [...new Set([...jobs, ...(begins?.callbacks ?? [])].map(({ queue }) => queue))].toSorted();
     const isUnique = jobs.some(({ unique }) => unique);
-    const lanes = movesOf([], lanesIn(jobs));
+    const lanes = listOf(lanesOf(lanesIn(jobs)), (move) => ({ ...move, says: true }));
     return [textArray(queues), String(isUnique), client, number, numberArray(unheard), this.#offset(), lanes];
   }
 

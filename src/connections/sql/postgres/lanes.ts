@@ -5,7 +5,7 @@
  * Due jobs come last in a call, which may have lanes locked by then: they wait for none, and stay due if theirs is locked.
  */
 import { MOST_JOBS } from '../../../base/collections';
-import { DELAYED, HELD_AT, lanesOf, MAY_BE_IN, type LaneMove, type LaneStatements } from '../dialect';
+import { DELAYED, HELD_AT, MAY_BE_IN, type LaneStatements } from '../dialect';
 import { raw, run, sql, valueOf, type Sql } from '../statement';
 import { PLANS } from './functions';
 import { DUE, literal, type Identifiers } from './names';
@@ -111,16 +111,6 @@ BEGIN
   END IF;
   RETURN v_count;
 END $$;`;
-}
-
-/** What `letInFunction` takes; NULL for none. @param come those that come, which say how many may be in */
-export function movesOf(left: readonly LaneMove[], come: readonly LaneMove[]): string | null {
-  if (left.length + come.length === 0) return null;
-  const says = lanesOf(come);
-  const moves = [...lanesOf([...left, ...come])].flatMap(([queue, lanes]) =>
-    [...lanes].map(([lane, running]) => ({ queue, lane, running, ...(says.get(queue)?.has(lane) && { says: true }) })),
-  );
-  return JSON.stringify(moves);
 }
 
 export const postgresLanes = (names: Identifiers, now: () => Sql): LaneStatements => ({

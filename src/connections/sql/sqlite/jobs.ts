@@ -19,7 +19,6 @@ import {
   COUNTERS,
   jobOf,
   laneColumns,
-  lanesOf,
   runningColumn,
   valuesOf,
   type Dialect,
@@ -227,8 +226,8 @@ export class SqliteJobs implements JobStatements {
     for (const queue of new Set(jobs.map((job) => job.queue))) {
       yield* run(this.#sql.to('remember', [queue]));
       const ready = jobs.filter((job) => job.lane !== undefined && job.queue === queue && delayOf(job, now) <= 0);
-      const running = lanesOf(ready.map(({ lane }) => ({ queue, lane: lane!.key, running: runningColumn(lane!) })));
-      const lanes = ready.length === 0 ? undefined : yield* this.#lanes.come(queue, running.get(queue)!);
+      const come = ready.map(({ lane }) => ({ queue, lane: lane!.key, running: runningColumn(lane!) }));
+      const lanes = come.length === 0 ? undefined : yield* this.#lanes.come(come);
       const [tail] = yield* rowsOf(this.#sql.one('tail', [queue]));
       let end = Number(tail![0]);
       yield jobs.flatMap((job) => {

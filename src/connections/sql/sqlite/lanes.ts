@@ -17,11 +17,9 @@ export interface OpenLane {
 export type OpenLanes = ReadonlyMap<string, OpenLane>;
 
 /** A job that has become due: `place` is at the tail. */
-interface DueJob {
+interface DueJob extends LaneMove {
   readonly id: SqlValue;
   readonly place: number;
-  readonly lane: string;
-  readonly running: number;
 }
 
 export class SqliteLanes implements LaneStatements {
@@ -49,13 +47,13 @@ export class SqliteLanes implements LaneStatements {
 
   /** These have left their lanes: others come in. */
   *leave(moves: readonly LaneMove[]): Work<void> {
-    for (const [queue, lanes] of lanesOf(moves)) yield* this.letIn(queue, [...lanes.keys()].toSorted());
+    for (const { queue, lane } of lanesOf(moves)) yield* this.#open(queue, lane, true);
   }
 
-  /** Before jobs of these lanes become ready: notes how many may be in, and lets in those that are held. */
-  *come(queue: string, lanes: ReadonlyMap<string, number>): Work<OpenLanes> {
+  /** Before jobs of a queue become ready: notes how many of each lane may be in, and lets in those that are held. */
+  *come(jobs: readonly LaneMove[]): Work<OpenLanes> {
     const opened = new Map<string, OpenLane>();
-    for (const [lane, running] of lanes) {
+    for (const { queue, lane, running } of lanesOf(jobs)) {
       yield* run(this.#sql.to('say', [queue, lane, running]));
       opened.set(lane, yield* this.#open(queue, lane, false));
     }
@@ -71,9 +69,9 @@ export class SqliteLanes implements LaneStatements {
 
   /** Of jobs that have become due, those stay in line whose lane has room. @param rows as `promote` returns them */
   *becomeReady(queue: string, rows: readonly SqlRow[]): Work<void> {
-    const jobs = dueIn(rows);
+    const jobs = dueIn(queue, rows);
     if (jobs.length === 0) return;
-    const opened = yield* this.come(queue, lanesOf(jobs.map((job) => ({ queue, ...job }))).get(queue)!);
+    const opened = yield* this.come(jobs);
     const now = this.#now();
     yield jobs.map(({ id, place, lane }) => this.#sql.to('put', [id, ...this.next(opened.get(lane)!, now, place)]));
   }
@@ -97,11 +95,11 @@ export class SqliteLanes implements LaneStatements {
 }
 
 /** In order. One of an ordered lane that was handed out before has kept its place there. */
-function dueIn(rows: readonly SqlRow[]): readonly DueJob[] {
+function dueIn(queue: string, rows: readonly SqlRow[]): readonly DueJob[] {
   return rows
     .filter((row) => row[2] !== null && row[4] !== 0)
     .map(([id, place, lane, running]) => ({
-      id: id!,
+      ...{ id: id!, queue },
       place: Number(place),
       lane: String(lane),
       running: Number(running),
