@@ -26,7 +26,7 @@ import {
   type BatchStep,
   type KeptBatch,
 } from '../kit/batch-counts';
-import { tiedIn, type Removed, type Dialect, isTrue, type Leaving } from './dialect';
+import { followerOf, tiedIn, type Removed, type Dialect, isTrue, type Leaving } from './dialect';
 import { orderOf, repeatable, DatabasePart, type Purpose } from './database';
 import {
   raw,
@@ -44,7 +44,6 @@ import {
   type SqlRow,
 } from './statement';
 import { rowLimit, AFTER_ALL } from './jobs';
-import { followerOf } from './exchange';
 import { readTies, type BatchTie, type Ties } from '../../payload/ties';
 
 /** Batches that one call recounts. */
@@ -383,11 +382,9 @@ export class BatchRows {
 }
 
 /** Selects a row if there is an unfinished batch. @param condition a further condition on the batch */
-export function findUnfinished({ batches }: Dialect['tables'], condition = raw('TRUE')): Sql {
+export function findUnfinished(batches: Sql, condition = raw('TRUE')): Sql {
   return sql`SELECT 1 FROM ${batches} WHERE finished_at IS NULL AND ${condition} LIMIT 1`;
 }
-
-export const IS_CANCELLED = raw('cancelled_at IS NOT NULL');
 
 /** Adds the changes up, so that each batch is updated once. */
 export function changesOf(leavings: readonly Leaving[]): ReadonlyMap<string, BatchChange> {

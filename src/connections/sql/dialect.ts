@@ -21,10 +21,18 @@ import {
   withCounters,
   type Counters,
 } from '../../payload/counters';
-import type { BatchTie, DebounceTie, LaneTie, TiedJob, UniqueTie } from '../../payload/ties';
+import {
+  readTies,
+  type BatchTie,
+  type DebounceTie,
+  type LaneTie,
+  type TiedJob,
+  type UniqueTie,
+} from '../../payload/ties';
 import type { BatchEnd, NewBatch } from '../batch-store';
 import {
   WAITING_STATES,
+  type FollowUp,
   type Pushed,
   type RenewResult,
   type ReserveReply,
@@ -514,6 +522,13 @@ export function newJob(payload: string | Buffer, delay: Seconds, dueAt?: Millise
     uuid: readId(bytes, canonical) ?? '',
     counters,
   };
+}
+
+/** A job that follows another, or that a batch sends. */
+export function followerOf({ queue, entry: { payload, delay = 0, dueAt, ties } }: FollowUp): QueuedJob {
+  const job = newJob(payload, delay, dueAt);
+  const lane = (ties ?? readTies(Buffer.from(payload)))?.lane;
+  return lane === undefined ? { ...job, queue, unique: false } : { ...job, queue, unique: false, lane };
 }
 
 /** The payload as another driver would list it. If no counter has changed, the text is left alone. */

@@ -5,15 +5,15 @@
  */
 import { OnqueueError } from '../../base/onqueue-error';
 import { isTakenBack, readTies, type Ties } from '../../payload/ties';
-import type { Entry, Reservation, ReserveReply, Settled, Settlement, Wanted, FollowUp } from '../contract';
+import type { Entry, Reservation, ReserveReply, Settled, Settlement, Wanted } from '../contract';
 import { isStoreAway } from '../errors';
 import { NOTHING, Settling } from '../kit/connection';
-import type { BatchRows } from './batches';
+import { findUnfinished, type BatchRows } from './batches';
 import { CallClients, type CallClient } from './calls';
 import type { SqlLanes } from './lanes';
 import {
   followersOf,
-  newJob,
+  followerOf,
   runningColumn,
   type Ending,
   type Exchange,
@@ -24,7 +24,6 @@ import {
   type Line,
   type LaneMove,
   type Leaving,
-  type QueuedJob,
   type TakenJob,
 } from './dialect';
 import { repeatable, type Database } from './database';
@@ -268,13 +267,12 @@ export const toMicroseconds = (seconds: Seconds): Seconds => Math.round(seconds 
 /** Later than the end of any pause. */
 export const FOR_EVER = 9_999_999_999_999;
 
-/** Selects the row that `queueOutlook` reads. @param cancelling selects a row if an unfinished batch was cancelled */
+/** Selects the row that `queueOutlook` reads. */
 export function outlookStatement(
-  { orders }: Dialect['tables'],
+  { orders, batches }: Dialect['tables'],
   { of, state, unplaced, at }: Line,
   read: Dialect['read'],
   queue: string | Sql,
-  cancelling: Sql,
 ): Sql {
   const line = of(queue);
   return sql`SELECT
@@ -283,7 +281,7 @@ export function outlookStatement(
     (SELECT min(${at.reserved}) ${line} AND ${state.reserved}),
     (SELECT COALESCE(ends_at, ${raw(String(FOR_EVER))}) FROM ${orders} WHERE kind = 'pause' AND value = ${queue}),
     (SELECT ${read('max(value)')} FROM ${orders} WHERE kind = 'restart'),
-    (${cancelling}),
+    (${findUnfinished(batches, raw('cancelled_at IS NOT NULL'))}),
     (SELECT amount - (SELECT count(*) ${line} AND ${state.reserved}) FROM ${orders} WHERE kind = 'running' AND value = ${queue})`;
 }
 
@@ -415,12 +413,6 @@ function plainEndingOf(settlement: Settlement, connection: string): Ending {
   const payload = asStored ? reservation.payload : withCounters(reservation.payload, counters);
   const entry = { ...failure, connection, queue, payload, attempts: counters.attempts };
   return { ...token, kind: 'failed', entry, asStored, next };
-}
-
-export function followerOf({ queue, entry: { payload, delay = 0, dueAt, ties } }: FollowUp): QueuedJob {
-  const job = newJob(payload, delay, dueAt);
-  const lane = (ties ?? readTies(Buffer.from(payload)))?.lane;
-  return lane === undefined ? { ...job, queue, unique: false } : { ...job, queue, unique: false, lane };
 }
 
 /** The bytes that a settlement sends: only a failed job sends its payload again; followers are added. */

@@ -11,12 +11,11 @@ import { CallClient } from './calls';
 import { repeatable, type Database } from './database';
 import { skipped } from '../kit/batch-counts';
 import { Lane } from '../kit/lane';
-import { newJob, type Holders, type QueuedJob, type Dialect, type PushAnswer } from './dialect';
+import { followerOf, newJob, type Holders, type QueuedJob, type Dialect, type PushAnswer } from './dialect';
 import { otherDatabase, packetTooLarge } from './errors';
 import { queuesOf } from './batches';
 import { timeOf } from './jobs';
 import { removeEnded } from './records';
-import { followerOf } from './exchange';
 import { perform, rowsOf, runAll, runEach, sql, written, type Sql, type SqlSession, type Work } from './statement';
 
 interface Load {

@@ -6,7 +6,6 @@
  */
 import { MOST_BYTES, MOST_JOBS } from '../../../base/collections';
 import type { Wanted } from '../../contract';
-import { findUnfinished, IS_CANCELLED } from '../batches';
 import type { CallMark } from '../calls';
 import {
   lanesIn,
@@ -231,7 +230,7 @@ function found(names: MysqlNames, { queues }: Wanted, holder: string): readonly 
   return [
     sql`SELECT id, payload, ${raw(COUNTERS)}, cancelled, NULL, queue, place FROM ${jobs} FORCE INDEX (${turns})
       WHERE queue IN (${queues}) AND state = ${RESERVED} AND turn = @onqueue_lease AND holder = ${holder}`,
-    ...queues.map((queue) => outlookStatement(names, line, raw, queue, findUnfinished(names, IS_CANCELLED))),
+    ...queues.map((queue) => outlookStatement(names, line, raw, queue)),
   ];
 }
 

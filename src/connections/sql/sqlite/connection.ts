@@ -182,7 +182,7 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     },
     tiedEnd,
     *removeJobs(page) {
-      const isCounted = (yield* rowsOf(findUnfinished(tables))).length > 0;
+      const isCounted = (yield* rowsOf(findUnfinished(tables.batches))).length > 0;
       const removal = sql`DELETE FROM ${tables.jobs} WHERE id IN (${page})`;
       if (!isCounted) return { removed: yield* written(removal), tied: [] };
       const rows = yield* rowsOf(sql`${removal} RETURNING ${tiedEnd}`);

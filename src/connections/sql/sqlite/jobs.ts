@@ -14,6 +14,7 @@ import {
   READY,
   RESERVED,
   UNHELD,
+  followerOf,
   followersOf,
   renewResults,
   COUNTERS,
@@ -33,10 +34,10 @@ import {
   type TakenJob,
   type TiedReservation,
 } from '../dialect';
-import { changesOf, findUnfinished, IS_CANCELLED, type BatchRows } from '../batches';
+import { changesOf, type BatchRows } from '../batches';
 import { addFailed } from '../failed';
 import { firstTwin } from '../jobs';
-import { followerOf, outlookOf, outlookStatement, queueOutlook, toMicroseconds, type QueueOutlook } from '../exchange';
+import { outlookOf, outlookStatement, queueOutlook, toMicroseconds, type QueueOutlook } from '../exchange';
 import { raw, rowsOf, run, written, type RowId, type Sql, type SqlRow, type SqlValue, type Work } from '../statement';
 import {
   INDEXED_END,
@@ -341,7 +342,7 @@ function statementsOn(tables: Dialect['tables']) {
     findDelayed: `SELECT 1 FROM ${jobs} WHERE queue = ? AND ${DELAYED} AND ${INDEXED_LENGTH} = length(CAST(? AS BLOB))
       AND ${INDEXED_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`,
     tail: `SELECT ${tail('?1')}`,
-    outlook: outlookStatement(tables, sqliteLine(tables), read, raw('?1'), findUnfinished(tables, IS_CANCELLED)).text,
+    outlook: outlookStatement(tables, sqliteLine(tables), read, raw('?1')).text,
     // To the head, ordered by the end of the lease.
     reclaim: `UPDATE ${jobs} SET place = ifnull(${end('min', '?1')}, 1) - 1 - ?3 + n, ${UNHELD}, ${countCrash(COMPARISON)}
       FROM (${within(jobs, `${RESERVED} AND lease_until <= ?2`, 'lease_until, place')}) WHERE id = chosen
