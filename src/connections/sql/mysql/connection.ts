@@ -1,17 +1,16 @@
 /** The `database` driver on MySQL and MariaDB: the part of the package mysql2 that it uses, and the dialect. */
 import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../opening';
-import { isTls, parsed, tableNames, type TableNames } from '../address';
+import { isTls, parsed, tableNames } from '../address';
 import { badDatabaseUrl, badTls, UNREADABLE } from '../errors';
 import { connectTimeout, MOST_CONNECTIONS, serverConnection } from '../server/caller';
 import type { SqlConnection } from '../connection';
 import { mysqlErrors } from './errors';
 import { mysqlSchema } from './schema';
-import { mysqlNames, availableAt, dueOf, failedColumns, findTail, mysqlLine, keyOf } from './rows';
+import { mysqlNames, availableAt, dueOf, failedColumns, findTail, mysqlLine, keyOf, type MysqlNames } from './rows';
 import { MysqlPool, packet, transactionSession } from './pool';
 import type { Socket } from 'node:net';
 import { bracketed, peerError, unbracketed } from '../../kit/requirements';
-import type { Seconds } from '../../../base/clock';
 import { polling } from '../waiters';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { BatchRows, type BatchDialect } from '../batches';
@@ -34,18 +33,18 @@ import { mysqlLanes } from './lanes';
 
 /** Connects on the first call. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TLS, E_DATABASE_TABLE_NAME */
 export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlConnection {
-  const { name, clock, deadline, offset = () => 0, mostConnections = Infinity } = context;
+  const { name, clock, deadline, offset, mostConnections = Infinity } = context;
   const mysql = loadMysql(name);
   const options = { ...optionsOf(config, context), ...OURS };
   const address = addressOf(options);
-  const tables = tableNames(context.table, name);
+  const names = mysqlNames(tableNames(context.table, name), offset);
   const most = Math.min(Number(config.options?.['connectionLimit'] ?? MOST_CONNECTIONS), mostConnections);
   return serverConnection({
     context,
     address,
     product: 'MySQL',
-    dialect: mysqlDialect(tables, offset),
-    schema: mysqlSchema(tables, offset),
+    dialect: mysqlDialect(names),
+    schema: mysqlSchema(names),
     pool: new MysqlPool({ connect: () => mysql.createConnection(options), most, deadline }),
     waiters: polling(clock),
   });
@@ -163,9 +162,7 @@ export function loadMysql(connection: string): MysqlPackage {
 const END = `RIGHT(payload, ${TIED_END})`;
 const tiedEnd = raw(`CASE WHEN LOCATE('${TIES_OPENING}', ${END}) > 0 THEN ${END} END`);
 
-/** @param offset seconds to add to the server's clock: 0 outside tests */
-export function mysqlDialect(tables: TableNames, offset: () => Seconds): Dialect {
-  const names = mysqlNames(tables, offset);
+export function mysqlDialect(names: MysqlNames): Dialect {
   const { now } = names;
   const common: BatchDialect = {
     tables: names,

@@ -23,19 +23,20 @@ import { createHash } from 'node:crypto';
 import { invalidQueueName } from '../../../job/errors';
 import type { CallMark } from '../calls';
 
-/** The names of a connection's tables and indexes, as written in statements. */
+/** The names of a connection's tables and indexes, as written in statements, and its time. */
 export type MysqlNames = Readonly<ReturnType<typeof mysqlNames>>;
 
 /** @param offset seconds to add to the server's clock: 0 outside tests */
-export function mysqlNames(names: TableNames, offset: () => Seconds) {
+export function mysqlNames(given: TableNames, offset: () => Seconds = () => 0) {
   return {
-    ...eachTable(names, identifier),
+    given,
+    ...eachTable(given, identifier),
     /** The index of the jobs table on queue, state and turn. */
-    turns: identifier(`${names.jobs}_turns`),
+    turns: identifier(`${given.jobs}_turns`),
     /** The index of the jobs table on the payload's id. */
-    ids: identifier(`${names.jobs}_ids`),
+    ids: identifier(`${given.jobs}_ids`),
     /** The index of the jobs table on queue, lane and order. */
-    laned: identifier(`${names.jobs}_laned`),
+    laned: identifier(`${given.jobs}_laned`),
     versions: identifier(VERSIONS_TABLE),
     /**
      * The time by the server's clock: seconds since 1970, to the microsecond. In UTC, as with summer time a local time can

@@ -5,14 +5,13 @@
  * Payloads are bytes: Laravel's text column would refuse what is not UTF-8, and its programs can read and write the byte
  * column like text. Names are compared exactly, which Laravel's collation does not do.
  */
-import type { Seconds } from '../../../base/clock';
 import { isOlder } from '../../kit/requirements';
 import { HeldUp, type Schema, type Server, LONG, oldTransactionWarning, type OldTransaction } from '../server/tables';
-import { LARAVELS_LEASE, sinceRow, type TableNames } from '../address';
+import { LARAVELS_LEASE, sinceRow } from '../address';
 import { inline } from './pool';
 import { isHeldUp } from './errors';
 import { raw, rowsOf, run, runEach, sql, valueOf, type Sql, type SqlRow, type Work } from '../statement';
-import { DELAYED, type MysqlNames, READY, RESERVED, mysqlNames } from './rows';
+import { DELAYED, type MysqlNames, READY, RESERVED } from './rows';
 import type { Diagnosis } from '../../contract';
 
 const VERSION = 6;
@@ -30,15 +29,13 @@ const IMPATIENCE = raw('SET SESSION lock_wait_timeout = DEFAULT');
 /** While an index is built, others read and write the table. */
 const ONLINE = raw('ALGORITHM = INPLACE, LOCK = NONE');
 
-/** @param offset seconds to add to the server's clock: 0 outside tests */
-export function mysqlSchema(names: TableNames, offset: () => Seconds = () => 0): Schema {
-  const ids = mysqlNames(names, offset);
-  const { jobs, turns, versions } = ids;
+export function mysqlSchema(ids: MysqlNames): Schema {
+  const { given: names, jobs, turns, versions } = ids;
   // By the index, queue by queue, as millions may be waiting.
   const adoption = sql`UPDATE (SELECT DISTINCT queue AS name FROM ${jobs} FORCE INDEX (${turns})) AS known
   STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (${turns}) ON job.queue = known.name AND job.state = ${RESERVED} AND job.turn IS NULL
   SET lease_until = reserved_at + ${LARAVELS_LEASE}`;
-  const statements = (): readonly Sql[] => statementsOf(names, ids, adoption);
+  const statements = (): readonly Sql[] => statementsOf(ids, adoption);
   const writeVersion = sql`REPLACE INTO ${versions} (name, version) VALUES (${names.jobs}, ${VERSION}), (${sinceRow(names)}, ${SINCE})`;
   const indexes = [
     [names.jobs, `${names.jobs}_turns`],
@@ -104,7 +101,8 @@ ${texts.join('\n\n')}
   };
 }
 
-function statementsOf(names: TableNames, ids: MysqlNames, adoption: Sql): readonly Sql[] {
+function statementsOf(ids: MysqlNames, adoption: Sql): readonly Sql[] {
+  const names = ids.given;
   const { jobs, turns, failed, queues, locks, orders, calls, uniqueKeys, batches, records, sums, lanes, versions } =
     ids;
   const index = (table: Sql, name: Sql, columns: string, kind = 'INDEX'): Sql =>

@@ -1,17 +1,16 @@
 /** The `database` driver on PostgreSQL, and its dialect. */
 import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../opening';
-import { optionIn, schemaIn, tableNames, eachTable, type TableNames } from '../address';
+import { optionIn, schemaIn, tableNames, eachTable } from '../address';
 import { badDatabaseUrl, UNREADABLE } from '../errors';
 import { bracketed } from '../../kit/requirements';
 import { connectTimeout, MOST_CONNECTIONS, serverConnection } from '../server/caller';
 import type { SqlConnection } from '../connection';
-import { identifiers, literal, quoted, DUE, now, storable, textAndBytes } from './names';
+import { identifiers, literal, quoted, DUE, storable, textAndBytes, type Identifiers } from './names';
 import { loadPg, sqlPool, type PgClient, type PgClientClass, type PgPool, transactionSession } from './client';
 import { postgresErrors } from './errors';
 import { postgresHints, postgresRecordWakes } from './channel';
 import { postgresSchema } from './schema';
-import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { BatchRows, type BatchDialect } from '../batches';
 import { indexedLine, tiedIn, type Dialect, type FailedColumns } from '../dialect';
@@ -23,17 +22,17 @@ import { postgresLanes } from './lanes';
 
 /** Connects on the first call. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
 export function connectPostgres(config: DatabaseConfig, context: OpenContext): SqlConnection {
-  const { name, clock, deadline, offset = () => 0 } = context;
+  const { name, clock, deadline, offset } = context;
   const { pool, newClient, address } = sourceOf(config, context);
-  const names = tableNames(context.table, name);
-  const { channel, recordChannel } = identifiers(names);
+  const names = identifiers(tableNames(context.table, name), offset);
+  const { channel, recordChannel } = names;
   const listening = { clock, deadline, connect: newClient };
   return serverConnection({
     context,
     address,
     product: 'PostgreSQL',
-    dialect: postgresDialect(names, offset),
-    schema: postgresSchema(names, offset),
+    dialect: postgresDialect(names),
+    schema: postgresSchema(names),
     pool: sqlPool(pool, config.pool === undefined),
     waiters: {
       ...postgresHints({ ...listening, channel }),
@@ -112,16 +111,14 @@ const PUSHED_PAGE = 1_000;
 /** Pages of a bulk are encoded while a call is under way, and travel together in the next one. */
 const PUSHES_AT_ONCE = 20;
 
-/** @param offset seconds to add to the server's clock: 0 outside tests */
-export function postgresDialect(names: TableNames, offset: () => Seconds): Dialect {
-  const ids = identifiers(names);
-  const tables = eachTable(names, (name) => raw(quoted(name)));
-  const current = (): Sql => now(offset());
+export function postgresDialect(names: Identifiers): Dialect {
+  const { now } = names;
+  const tables = eachTable(names.given, (name) => raw(quoted(name)));
   const insertNew = (table: Sql, row: Row): Sql => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`;
   const common: BatchDialect = {
     tables,
-    now: current,
-    after: (seconds) => sql`${current()} + ${seconds}`,
+    now,
+    after: (seconds) => sql`${now()} + ${seconds}`,
     read: raw,
     text: storable,
     key: storable,
@@ -147,10 +144,10 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     addOnce: ({ amounts, ...source }) => {
       const { sums } = tables;
       return run(
-        sql`WITH source AS (${noteSequence(sums, source, sql`${current()} + ${source.keep}`)} RETURNING 1)
+        sql`WITH source AS (${noteSequence(sums, source, sql`${now()} + ${source.keep}`)} RETURNING 1)
           ${addAmounts(
             sums,
-            sql`SELECT name, field, amount, ${current()} + keep FROM source, ROWS FROM (
+            sql`SELECT name, field, amount, ${now()} + keep FROM source, ROWS FROM (
               json_to_recordset(${JSON.stringify(amounts)}::text::json) AS (name text, field text, amount bigint, keep double precision)
             ) WITH ORDINALITY AS given ORDER BY ordinality`,
           )}`,
@@ -178,12 +175,12 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     waiting: (due) => ({ due_at: due, available_at: sql`least(ceil(${due}::double precision), 2147483647)::integer` }),
     // oxlint-disable-next-line require-yield -- the sequence knows the place
     *lastInLine(_queue, at) {
-      return { due_at: null, available_at: Math.floor(at), place: raw(`nextval(${literal(ids.places)})`) };
+      return { due_at: null, available_at: Math.floor(at), place: raw(`nextval(${literal(names.places)})`) };
     },
-    failed: failedColumns(current),
-    jobs: new PostgresJobs(ids, offset),
+    failed: failedColumns(now),
+    jobs: new PostgresJobs(names),
     batches: new BatchRows(common),
-    lanes: postgresLanes(ids, current),
+    lanes: postgresLanes(names),
     pushedPage: PUSHED_PAGE,
     pushesAtOnce: PUSHES_AT_ONCE,
     recordsCalls: true,
@@ -192,7 +189,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
   };
 }
 
-function failedColumns(current: () => Sql): FailedColumns {
+function failedColumns(now: () => Sql): FailedColumns {
   return {
     alongQueue: raw(''),
     all: sql`id > ${BEFORE_ALL} AND id < ${numeral(AFTER_ALL)}`,
@@ -210,8 +207,8 @@ function failedColumns(current: () => Sql): FailedColumns {
     // What Laravel has written is read as UTC.
     failedAt: raw('coalesce(failed_ms, round(extract(epoch FROM failed_at) * 1000)::bigint)'),
     failedNow: () => ({
-      failed_at: sql`to_timestamp(${current()}) AT TIME ZONE 'UTC'`,
-      failed_ms: sql`round(${current()} * 1000)`,
+      failed_at: sql`to_timestamp(${now()}) AT TIME ZONE 'UTC'`,
+      failed_ms: sql`round(${now()} * 1000)`,
     }),
   };
 }

@@ -39,7 +39,7 @@ import {
   type SqlValue,
   type Work,
 } from '../statement';
-import { now, storable, textAndBytes, type Identifiers } from './names';
+import { storable, textAndBytes, type Identifiers } from './names';
 import { SEPARATOR } from './functions';
 
 /** The parameters that all push functions share, after the jobs. */
@@ -47,12 +47,9 @@ const PUSHED = '?::text[], ?::text::boolean, ?::text, ?::bigint, ?::bigint[], ?:
 
 export class PostgresJobs implements JobStatements {
   readonly #names: Identifiers;
-  /** Seconds to add to the server's clock: 0 outside tests. */
-  readonly #offset: () => Seconds;
 
-  constructor(names: Identifiers, offset: () => Seconds) {
+  constructor(names: Identifiers) {
     this.#names = names;
-    this.#offset = offset;
   }
 
   *push(jobs: readonly QueuedJob[], mark: CallMark | undefined, begins?: NewBatch): Work<PushAnswer> {
@@ -116,7 +113,7 @@ export class PostgresJobs implements JobStatements {
     const queues = [...new Set([...jobs, ...(begins?.callbacks ?? [])].map(({ queue }) => queue))].toSorted();
     const isUnique = jobs.some(({ unique }) => unique);
     const lanes = listOf(lanesOf(lanesIn(jobs)), (move) => ({ ...move, says: true }));
-    return [textArray(queues), String(isUnique), client, number, numberArray(unheard), this.#offset(), lanes];
+    return [textArray(queues), String(isUnique), client, number, numberArray(unheard), this.#names.offset(), lanes];
   }
 
   remember(queues: readonly string[]): readonly Sql[] {
@@ -151,7 +148,7 @@ export class PostgresJobs implements JobStatements {
         client,
         number,
         numberArray(unheard),
-        this.#offset(),
+        this.#names.offset(),
         listOf(endings.flatMap(movesBy)),
       ],
     });
@@ -168,12 +165,12 @@ export class PostgresJobs implements JobStatements {
 
   *takeBack(given: readonly TiedReservation[]): Work<void> {
     const ids = numberArray(given.map(({ id }) => id));
-    yield* run(sql`SELECT ${raw(this.#names.retake)}(${ids}::bigint[], ${now(this.#offset())})`);
+    yield* run(sql`SELECT ${raw(this.#names.retake)}(${ids}::bigint[], ${this.#names.now()})`);
   }
 
   *renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]> {
     const rows = yield* rowsOf(
-      sql`UPDATE ${raw(this.#names.jobs)} SET lease_until = ${now(this.#offset())} + ${lease}
+      sql`UPDATE ${raw(this.#names.jobs)} SET lease_until = ${this.#names.now()} + ${lease}
        FROM (${this.#held(tokens)}) AS held WHERE id = held_id RETURNING id, ${raw(FENCE)}, cancelled`,
     );
     return renewResults(tokens, rows);

@@ -6,7 +6,7 @@
  */
 import { MOST_JOBS } from '../../../base/collections';
 import { DELAYED, HELD_AT, MAY_BE_IN, type LaneStatements } from '../dialect';
-import { raw, run, sql, valueOf, type Sql } from '../statement';
+import { raw, run, sql, valueOf } from '../statement';
 import { PLANS } from './functions';
 import { DUE, literal, type Identifiers } from './names';
 
@@ -113,13 +113,13 @@ BEGIN
 END $$;`;
 }
 
-export const postgresLanes = (names: Identifiers, now: () => Sql): LaneStatements => ({
+export const postgresLanes = (names: Identifiers): LaneStatements => ({
   lock: (queue, lane) =>
     run({ text: `SELECT pg_advisory_xact_lock(${keyOf(names, '?::text', '?::text')})`, values: [lane, queue] }),
   *letIn(queue, lanes) {
     const moves = JSON.stringify(lanes.map((lane) => ({ queue, lane })));
     const came = yield* valueOf(
-      sql`SELECT cardinality(${raw(names.letIn)}(${moves}::text::json, NULL::bigint, ${now()}))`,
+      sql`SELECT cardinality(${raw(names.letIn)}(${moves}::text::json, NULL::bigint, ${names.now()}))`,
     );
     return Number(came);
   },

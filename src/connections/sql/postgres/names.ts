@@ -2,14 +2,20 @@
 import { eachTable, VERSIONS_TABLE, type TableNames } from '../address';
 import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../base/clock';
-import { sql, type Sql } from '../statement';
+import { sql } from '../statement';
 
+/** The names of a connection's tables and functions, as written in statements, and its time. */
 export type Identifiers = Readonly<ReturnType<typeof identifiers>>;
 
-export function identifiers(names: TableNames) {
-  const { jobs } = names;
+/** @param offset seconds to add to the server's clock: 0 outside tests */
+export function identifiers(given: TableNames, offset: () => Seconds = () => 0) {
+  const { jobs } = given;
   return {
-    ...eachTable(names, quoted),
+    given,
+    offset,
+    /** The time by the server's clock: seconds since 1970, to the microsecond. */
+    now: () => sql`(extract(epoch FROM statement_timestamp())::double precision + ${offset()}::double precision)`,
+    ...eachTable(given, quoted),
     versions: quoted(VERSIONS_TABLE),
     /** The sequence that provides places in line. */
     places: quoted(`${jobs}_places`),
@@ -36,10 +42,6 @@ export const literal = (name: string): string => `'${name}'`;
 
 /** When a delayed job is due. Laravel writes only whole seconds. */
 export const DUE = 'coalesce(due_at, available_at::double precision)';
-
-/** The time by the server's clock: seconds since 1970, to the microsecond. The offset is 0 outside tests. */
-export const now = (offset: Seconds): Sql =>
-  sql`(extract(epoch FROM statement_timestamp())::double precision + ${offset}::double precision)`;
 
 /** When a pause ends: seconds since 1970, or Infinity: when it is resumed. */
 export const PAUSED_UNTIL = "coalesce(ends_at, 'Infinity')";

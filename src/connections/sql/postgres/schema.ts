@@ -18,7 +18,7 @@ import { exchangeFunction, pushFunction } from './functions';
 import { changeBatchesFunction, pushBatchFunction } from './batches';
 import { pushTiedFunction, retakeFunction } from './keys';
 import { enterFunction, letInFunction } from './lanes';
-import { identifiers, literal, quoted, now, CANCELLING, DUE, type Identifiers } from './names';
+import { literal, quoted, CANCELLING, DUE, type Identifiers } from './names';
 import { isHeldUp } from './errors';
 import type { Diagnosis } from '../../contract';
 
@@ -74,15 +74,14 @@ const WIDENED = {
   failed: { uuid: 'text', connection: 'text', queue: 'text' },
 } as const satisfies Partial<Record<keyof TableNames, Columns>>;
 
-/** @param offset seconds to add to the server's clock: 0 outside tests */
-export function postgresSchema(names: TableNames, offset: () => Seconds = () => 0): Schema {
-  const ids = identifiers(names);
+export function postgresSchema(ids: Identifiers): Schema {
+  const { given: names, now } = ids;
   const adoption = raw(
     `UPDATE ${ids.jobs} SET lease_until = reserved_at + ${LARAVELS_LEASE} WHERE ${RESERVED} AND lease_until IS NULL`,
   );
   const indexes = indexesOf(names);
-  const texts = stepTexts(names, ids, adoption.text);
-  const version = versionText(names, ids, indexes);
+  const texts = stepTexts(ids, adoption.text);
+  const version = versionText(ids, indexes);
   return {
     version: VERSION,
     names,
@@ -106,11 +105,11 @@ export function postgresSchema(names: TableNames, offset: () => Seconds = () => 
           JOIN pg_attribute ON attrelid = to_regclass('"' || given || '"') AND attnum > 0 AND NOT attisdropped`,
       ),
     lack: () => flawIn(indexes),
-    findings: () => findings(now(offset())),
+    findings: () => findings(now()),
     migration: (log) => ({
       steps: [
         ...texts.map((text) => () => briefly(() => run(raw(text)))),
-        ...indexes.map((index) => () => build(index, now(offset()), log)),
+        ...indexes.map((index) => () => build(index, now(), log)),
       ],
       finish: () =>
         briefly(function* () {
@@ -120,7 +119,7 @@ export function postgresSchema(names: TableNames, offset: () => Seconds = () => 
         }),
       isHeldUp,
       *holder() {
-        const [row] = yield* rowsOf(oldestHolder(now(offset()), Object.values(names)));
+        const [row] = yield* rowsOf(oldestHolder(now(), Object.values(names)));
         return row && { who: String(row[0]), age: Number(row[1]), table: String(row[2]) };
       },
       pause: (seconds) => sql`SELECT pg_sleep(${seconds})`,
@@ -161,7 +160,7 @@ RESET statement_timeout;
 }
 
 /** Written once all columns and indexes are there, as a statement before it may have failed. */
-function versionText(names: TableNames, { versions }: Identifiers, indexes: readonly Index[]): string {
+function versionText({ given: names, versions }: Identifiers, indexes: readonly Index[]): string {
   const areThere = Object.entries(ADDED).map(([table, columns]) => has(names[table as keyof TableNames], columns));
   return `INSERT INTO ${versions} (name, version)
 SELECT * FROM (VALUES (${literal(names.jobs)}, ${VERSION}), (${literal(sinceRow(names))}, ${SINCE})) AS written
@@ -199,7 +198,8 @@ END $$;`;
 }
 
 /** Each is a transaction of its own. */
-function stepTexts(names: TableNames, ids: Identifiers, adoption: string): readonly string[] {
+function stepTexts(ids: Identifiers, adoption: string): readonly string[] {
+  const names = ids.given;
   const { jobs, failed, queues, locks, orders, calls, batches, records, sums, lanes, versions, places } = ids;
   return [
     `CREATE TABLE IF NOT EXISTS ${versions} (name text PRIMARY KEY, version integer NOT NULL);`,

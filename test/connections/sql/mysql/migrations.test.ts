@@ -1,3 +1,4 @@
+import { mysqlNames } from '../../../../src/connections/sql/mysql/rows';
 import { mysqlSchema } from '../../../../src/connections/sql/mysql/schema';
 import { perform, type SqlSession } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/address';
@@ -102,7 +103,7 @@ describe('the tables of MariaDB', () => {
     ['5.5.5-10.3.39-MariaDB', 'MariaDB 10.3.39', true],
   ])('need a server that can skip locked rows: %s is %s, too old: %s', async (words, server, isTooOld) => {
     const session: SqlSession = { run: async () => [{ rows: [[words]], written: 0 }] };
-    const found = await perform(session, mysqlSchema(tableNames('jobs', 'database')).server());
+    const found = await perform(session, mysqlSchema(mysqlNames(tableNames('jobs', 'database'))).server());
     expect(found).toEqual({ server, needed: isTooOld ? 'MySQL 8.0.11 or MariaDB 10.6' : undefined });
   });
 });

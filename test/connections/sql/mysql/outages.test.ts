@@ -1,6 +1,7 @@
 /** Outages of MariaDB, and lost answers. */
 import { createConnection } from 'mysql2';
 import { newJob } from '../../../../src/connections/sql/dialect';
+import { mysqlNames } from '../../../../src/connections/sql/mysql/rows';
 import { type MysqlConnection, mysqlDialect } from '../../../../src/connections/sql/mysql/connection';
 import { MysqlPool } from '../../../../src/connections/sql/mysql/pool';
 import { perform, raw } from '../../../../src/connections/sql/statement';
@@ -59,7 +60,7 @@ describe('a new connection to MariaDB', () => {
 describe('a lost answer of MariaDB', () => {
   it('to a call that arrives late, after its repeat, changes nothing', async () => {
     const connection = await world.open();
-    const { jobs } = mysqlDialect(tableNames(world.table, 'database'), () => 0);
+    const { jobs } = mysqlDialect(mysqlNames(tableNames(world.table, 'database')));
     const pool = poolOf(world, 1);
     const session = await pool.acquire();
     const job = { ...newJob(payload('a'), 0), queue: 'default', unique: false };
@@ -91,7 +92,7 @@ describe('a lost answer of MariaDB', () => {
     await world.rows(`${trigger} SET @gate = GET_LOCK('${world.table}', 10)`);
     const gate = await world.client();
     await gate.query(`DO GET_LOCK('${world.table}', 10)`);
-    const { jobs } = mysqlDialect(tableNames(world.table, 'database'), () => 10);
+    const { jobs } = mysqlDialect(mysqlNames(tableNames(world.table, 'database'), () => 10));
     const pool = poolOf(world, 2);
     const cut = await pool.acquire();
     const request = { queues: ['default'], limit: 10, lease: 60 };

@@ -1,3 +1,4 @@
+import { identifiers } from '../../../../src/connections/sql/postgres/names';
 import { postgresSchema } from '../../../../src/connections/sql/postgres/schema';
 import { perform, type SqlSession } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/address';
@@ -201,7 +202,7 @@ describe('the schema that an address names', () => {
 describe('the migrations of PostgreSQL', () => {
   it('need a server of a supported version', async () => {
     const old: SqlSession = { run: async () => [{ rows: [['9.6.24', '90624']], written: 0 }] };
-    const schema = postgresSchema(tableNames('jobs', 'database'));
+    const schema = postgresSchema(identifiers(tableNames('jobs', 'database')));
     expect(await perform(old, schema.server())).toEqual({ server: 'PostgreSQL 9.6.24', needed: 'PostgreSQL 12' });
   });
 });

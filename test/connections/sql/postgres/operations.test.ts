@@ -1,3 +1,4 @@
+import { identifiers } from '../../../../src/connections/sql/postgres/names';
 import { postgresDialect } from '../../../../src/connections/sql/postgres/connection';
 import { perform, raw, rowsOf, run, type SqlSession } from '../../../../src/connections/sql/statement';
 import { query } from '../../../../src/connections/sql/postgres/client';
@@ -12,7 +13,7 @@ describeServerOperations(world);
 it('PostgreSQL ends a transaction whose process was frozen halfway', async () => {
   const client = await world.client();
   const session: SqlSession = { run: async ([statement]) => [await query(client, statement!)] };
-  const { transaction } = postgresDialect(tableNames(world.table, 'database'), () => 0);
+  const { transaction } = postgresDialect(identifiers(tableNames(world.table, 'database')));
   const show = raw('SHOW idle_in_transaction_session_timeout');
   expect(
     await perform(

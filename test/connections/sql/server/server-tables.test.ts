@@ -1,3 +1,4 @@
+import { identifiers } from '../../../../src/connections/sql/postgres/names';
 import { postgresSchema } from '../../../../src/connections/sql/postgres/schema';
 import type { ServerCaller } from '../../../../src/connections/sql/server/caller';
 import { ServerTables } from '../../../../src/connections/sql/server/tables';
@@ -6,7 +7,7 @@ import { silent } from '../open-database';
 import { tableNames } from '../../../../src/connections/sql/address';
 
 it('tables that another process finishes during the check are not considered damaged', async () => {
-  const schema = postgresSchema(tableNames('jobs', 'database'));
+  const schema = postgresSchema(identifiers(tableNames('jobs', 'database')));
   const ours = ['jobs.lease_until', 'jobs.cancel_reason', 'failed_jobs.failed_ms', 'jobs_orders.ends_at'];
   let areMade = false;
   const rowsOf = ({ text, values }: Sql): SqlResult['rows'] => {
