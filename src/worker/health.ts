@@ -161,6 +161,7 @@ export class StoreHealth {
   #pause: Timer | undefined;
 
   readonly #look: (() => Promise<unknown>) | undefined;
+  /** The store has left a look unanswered, and has answered none since. */
   #leavesLooks = false;
   #watchedUntil: Milliseconds = -Infinity;
   #nextLook: Timer | undefined;
@@ -205,10 +206,13 @@ export class StoreHealth {
 
   /** For the worker's health. Starts the looks. @param sleep how often the worker asks; Infinity: it does not at present */
   seen(sleep: Seconds): StoreGlance {
-    const silence = (this.#clock.monotonic() - (this.heardAt ?? this.#startedAt)) / 1000;
+    const now = this.#clock.monotonic();
+    this.#watchedUntil = now + WATCHED;
+    if (this.#nextLook === undefined && !this.#isLooking) this.#lookIn(0);
+    const silence = (now - (this.heardAt ?? this.#startedAt)) / 1000;
     const sinceLastPoll = this.heardAt === undefined ? undefined : silence;
     return {
-      isTroubled: !this.answersLooks || this.isOut,
+      isTroubled: this.#leavesLooks || this.isOut,
       isSilent: silence > Math.max(LONGEST_SILENCE, 3 * sleep),
       lastPoll: sinceLastPoll === undefined ? undefined : new Date(this.#clock.now() - sinceLastPoll * 1000),
       sinceLastPoll,
@@ -218,13 +222,6 @@ export class StoreHealth {
   /** Whether the log says that the store does not answer. */
   get isOut(): boolean {
     return this.#isTold || this.#connection.isAway === true;
-  }
-
-  /** False if the store has left a look unanswered, and has answered none since. */
-  get answersLooks(): boolean {
-    this.#watchedUntil = this.#clock.monotonic() + WATCHED;
-    if (this.#nextLook === undefined && !this.#isLooking) this.#lookIn(0);
-    return !this.#leavesLooks;
   }
 
   /** Logs a failure, once per streak, unless the driver has logged it. */

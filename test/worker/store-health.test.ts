@@ -29,7 +29,7 @@ it('asks the store only while somebody reads the health, and for half a minute a
   await clock.advance('60s');
   expect(looks).toBe(0);
 
-  expect(store.answersLooks).toBe(true);
+  expect(store.seen(1).isTroubled).toBe(false);
   await clock.advance('5s');
   expect(looks).toBe(6);
   await clock.advance('60s');
@@ -39,7 +39,7 @@ it('asks the store only while somebody reads the health, and for half a minute a
 it('does not ask a store that answers the worker anyway, and still notices an outage within two seconds', async () => {
   for (let second = 0; second < 10; second += 1) {
     store.heard(NOTHING.reply);
-    expect(store.answersLooks).toBe(true);
+    expect(store.seen(1).isTroubled).toBe(false);
     await clock.advance('0.9s');
   }
   expect(looks).toBe(0);
@@ -47,48 +47,48 @@ it('does not ask a store that answers the worker anyway, and still notices an ou
   store.heard(NOTHING.reply);
   answer = never;
   await clock.advance('2s');
-  expect(store.answersLooks).toBe(false);
+  expect(store.seen(1).isTroubled).toBe(true);
 });
 
 it('notices the start and the end of an outage within two seconds, however long calls of the driver wait', async () => {
-  expect(store.answersLooks).toBe(true);
+  expect(store.seen(1).isTroubled).toBe(false);
   await clock.advance('0.1s');
   let back!: () => void;
   answer = () => new Promise((resolve) => (back = () => resolve([])));
 
   await clock.advance('1.9s');
-  expect(store.answersLooks).toBe(false);
+  expect(store.seen(1).isTroubled).toBe(true);
   await clock.advance('60s');
-  expect(store.answersLooks).toBe(false);
+  expect(store.seen(1).isTroubled).toBe(true);
 
   back();
   await clock.advance(0);
-  expect(store.answersLooks).toBe(true);
+  expect(store.seen(1).isTroubled).toBe(false);
 });
 
 it('a call that is given up does not end an outage, and a call that is refused at once is no outage', async () => {
-  expect(store.answersLooks).toBe(true);
+  expect(store.seen(1).isTroubled).toBe(false);
   answer = async () => {
     throw new Error('NOPERM');
   };
   await clock.advance('3s');
-  expect(store.answersLooks).toBe(true);
+  expect(store.seen(1).isTroubled).toBe(false);
 
   answer = () => new Promise((_, reject) => void clock.after(5000, () => reject(new Error('no answer'))));
   await clock.advance('2s');
   for (let seconds = 2; seconds < 20; seconds += 1) {
-    expect(store.answersLooks).toBe(false);
+    expect(store.seen(1).isTroubled).toBe(true);
     await clock.advance('1s');
   }
 });
 
 it('stops asking once it is closed', async () => {
-  expect(store.answersLooks).toBe(true);
+  expect(store.seen(1).isTroubled).toBe(false);
   store.close();
   answer = never;
 
   await clock.advance('60s');
 
-  expect(store.answersLooks).toBe(true);
+  expect(store.seen(1).isTroubled).toBe(false);
   expect(looks).toBe(0);
 });
