@@ -13,11 +13,11 @@ import type { Milliseconds } from '../base/clock';
 import { readyAtOf } from '../payload/uuid';
 import { keptCheckpoints } from '../job/resolve-options';
 import { dropCheckpoints, type Checkpoints } from '../operations/checkpoints';
-import { isOver, storeNow } from './outcome';
+import { isOver, storeNow, type Finished, type Outcome } from './outcome';
 import { Deadline, type Deadlines } from './deadlines';
 import { callbackTimedOut } from './errors';
 import { callFailed } from './handler';
-import type { Finished, Outcome, RunningJob } from './running-job';
+import type { RunningJob } from './running-job';
 
 export class Announcer {
   readonly #application: Application;

@@ -5,7 +5,8 @@ import type { Logger } from '../base/logger';
 import { spanText } from '../base/span';
 import type { SetAside } from '../connections/contract';
 import { WorkerStoppingError } from './errors';
-import type { Finished, RunningJob } from './running-job';
+import type { Finished } from './outcome';
+import type { RunningJob } from './running-job';
 
 /** The facts that every line about a job has. */
 function factsOf({ name, id, connectionName, queue, attempts }: RunningJob): object {

@@ -111,7 +111,6 @@ export class Loop {
   #timer: Timer | undefined;
   #timerAt: Milliseconds = Infinity;
 
-  #reason: StopReason | undefined;
   /** Number of started jobs when the `idle` hooks were last called. */
   #idleAfter: number | undefined;
 
@@ -187,7 +186,7 @@ export class Loop {
     return {
       ...glance,
       ...polls,
-      reason: this.#reason,
+      reason: this.#stop.reason,
       live: !isRunning || !isStuck || isTroubled,
       ready: isRunning && polls.lastPoll !== undefined && !isStuck && !isTroubled,
       name,
@@ -221,7 +220,7 @@ export class Loop {
     this.#lag.beat();
     try {
       await this.#tell('starting', this.#event);
-      const reason = (this.#reason = await this.#until(() => this.#work()));
+      const reason = await this.#until(() => this.#work());
       this.#stop.end(reason);
       process.changed?.();
       this.#endWait();
@@ -260,7 +259,7 @@ export class Loop {
     const now = this.#settings.application.clock.monotonic();
     if (now >= this.#nextLook) this.#lookAgain();
     this.#veto?.tellTime(now);
-    const asked = this.#stop.reason(this.#runs.started);
+    const asked = this.#stop.due(this.#runs.started);
     if (asked !== undefined) return asked;
     // A job that waits to run alone starts in a moment.
     if (!this.#isSettled() || this.#runs.startHeld()) return this.#goOn();

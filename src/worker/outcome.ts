@@ -41,7 +41,7 @@ import {
   poisonJob,
   unknownJob,
 } from './errors';
-import type { Outcome, RunningJob } from './running-job';
+import type { RunningJob } from './running-job';
 import { entryAt, type Onward } from '../connections/entries';
 import type { FailedLink } from '../job/job-context';
 import { chainedLink, glimpseCaught, withCause, type ChainLink } from '../payload/chain';
@@ -49,6 +49,37 @@ import { withBatch } from '../payload/payload-text';
 import { laneOf, withTies } from '../payload/ties';
 import { carrierText } from '../dispatch/built-in';
 import { StartBatch } from '../dispatch/batch/send-batch';
+
+/** How a run ended. */
+export interface Outcome {
+  readonly settlement: Settlement;
+  /** Following jobs that the store cannot write together with the outcome: they are sent before it. */
+  readonly onward?: readonly Onward[] | undefined;
+  /** The error behind a failed attempt or a failed job. */
+  readonly error?: Error | undefined;
+  /** Why a job was given back for free, for the log. */
+  readonly reason?: Error | undefined;
+  /** The reason of the cancellation, if one was given. */
+  readonly cancelReason?: string | undefined;
+  /** The log has just said this about other jobs of this name. */
+  readonly isKnown?: boolean | undefined;
+}
+
+/**
+ * A run that has ended and waits to be settled.
+ *
+ * A class, not an object literal: V8 soon allocates literals that mostly survive directly in the old generation, where each
+ * keeps its job alive until a full collection.
+ */
+export class Finished {
+  readonly job: RunningJob;
+  readonly outcome: Outcome;
+
+  constructor(job: RunningJob, outcome: Outcome) {
+    this.job = job;
+    this.outcome = outcome;
+  }
+}
 
 interface Identity {
   readonly name: string;

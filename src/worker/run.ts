@@ -38,9 +38,10 @@ import {
   releasedForFree,
   storeNow,
   unstarted,
+  type Outcome,
 } from './outcome';
 import { logApart, logRecovered, logStart } from './job-log';
-import type { Outcome, RunningJob } from './running-job';
+import type { RunningJob } from './running-job';
 import type { RecordStore } from '../connections/record-store';
 import { excuseOf } from './suspect';
 import { UnknownJobs } from './unknown-jobs';

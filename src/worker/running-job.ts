@@ -30,6 +30,7 @@ import type { Seals } from '../payload/vault';
 import { tellObservers, type Application, type BatchReference, type MaskingJob } from '../connections/application';
 import type { Gatherers, Group } from './gatherer';
 import type { Reservation, Settlement } from '../connections/contract';
+import { isStillOurs } from '../connections/kit/connection';
 import type { Onward } from '../connections/entries';
 import { addToBatch, membersOf, START_BATCH } from '../dispatch/batch/send-batch';
 import { batchElsewhere } from '../dispatch/errors';
@@ -43,37 +44,6 @@ export type Ending =
   | { readonly kind: 'released'; readonly delay: Delay; readonly isDeferred: boolean }
   | { readonly kind: 'failed'; readonly error: Error }
   | { readonly kind: 'deleted' };
-
-/** How a run ended. */
-export interface Outcome {
-  readonly settlement: Settlement;
-  /** Following jobs that the store cannot write together with the outcome: they are sent before it. */
-  readonly onward?: readonly Onward[] | undefined;
-  /** The error behind a failed attempt or a failed job. */
-  readonly error?: Error | undefined;
-  /** Why a job was given back for free, for the log. */
-  readonly reason?: Error | undefined;
-  /** The reason of the cancellation, if one was given. */
-  readonly cancelReason?: string | undefined;
-  /** The log has just said this about other jobs of this name. */
-  readonly isKnown?: boolean | undefined;
-}
-
-/**
- * A run that has ended and waits to be settled.
- *
- * A class, not an object literal: V8 soon allocates literals that mostly survive directly in the old generation, where each
- * keeps its job alive until a full collection.
- */
-export class Finished {
-  readonly job: RunningJob;
-  readonly outcome: Outcome;
-
-  constructor(job: RunningJob, outcome: Outcome) {
-    this.job = job;
-    this.outcome = outcome;
-  }
-}
 
 /** What a run tells the keeper of its lease. */
 export interface Lease {
@@ -289,8 +259,8 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
       if (this.abortReason instanceof LeaseLostError) throw this.abortReason;
       if (this.endedAs !== undefined) throw this.abortReason ?? lost();
     };
-    const isOurs = async (): Promise<boolean> =>
-      (await driver.renew?.([reservation], application.settings(driver.name).retryAfter))?.[0] !== 'lost';
+    const isOurs = (): Promise<boolean> =>
+      isStillOurs(driver, reservation, application.settings(driver.name).retryAfter);
     return new Checkpoints({ ...settings, store: { records, checkOpen, isOurs, lost } });
   }
 

@@ -8,12 +8,12 @@ import { DenseSet } from '../base/collections';
 import type { Milliseconds } from '../base/clock';
 import { WorkerStoppingError } from './errors';
 import { logStubborn, logStuck } from './job-log';
-import { isForOthers } from './outcome';
+import { isForOthers, Finished, type Outcome } from './outcome';
 import { ABORT_GRACE, type Emptiness } from './stop';
 import type { Executor } from './run';
 import type { Settler } from './settler';
 import type { WorkerSettings } from './worker-options';
-import { Finished, type Outcome, type RunningJob } from './running-job';
+import type { RunningJob } from './running-job';
 import { Suspect } from './suspect';
 
 interface RunsParts {
@@ -39,8 +39,6 @@ export class Runs {
   #suspect: Suspect | undefined;
   /** Jobs whose handlers were given up, with the moments at which they began. */
   readonly #givenUp = new Map<RunningJob, Milliseconds>();
-  /** Jobs that crashed together come back together, and all but one would be given back. */
-  #mostAtOnce = Infinity;
   #isEnding = false;
 
   constructor(settings: WorkerSettings, parts: RunsParts) {
@@ -55,7 +53,7 @@ export class Runs {
 
   /** How many jobs may come at once: none while one runs apart from all others or is about to. */
   mostAtOnce(): number {
-    return this.#suspect === undefined || this.#suspect.takesMore ? this.#mostAtOnce : 0;
+    return this.#suspect?.mostAtOnce ?? Infinity;
   }
 
   /** The job on its last chance that waits to run alone. */
@@ -65,19 +63,14 @@ export class Runs {
 
   /** Starts the jobs of one reserve. Of those on their last chance, keeps the first. True if others went back to its queue. */
   take(jobs: readonly RunningJob[]): boolean {
-    const { executor, settler } = this.#parts;
+    const { executor } = this.#parts;
     let last: RunningJob[] | undefined;
     for (const job of jobs) {
       if (job.reservation.counters.crashes > 0 && executor.isLastChance(job)) (last ??= []).push(job);
       else this.#run(job);
     }
-    if (last === undefined && this.#suspect === undefined) return false;
-    const suspect = (this.#suspect ??= this.#newSuspect());
-    const back = last?.filter((job) => !suspect.take(job, this.open.size)) ?? [];
-    this.#mostAtOnce = last === undefined && suspect.takesMore ? Infinity : 1;
-    for (const job of back) settler.giveBack(job);
-    suspect.tell(this.open.size);
-    return back.length > 0;
+    if (last !== undefined) this.#suspect ??= this.#newSuspect();
+    return this.#suspect?.take(last ?? [], this.open.size) ?? false;
   }
 
   /** Starts the waiting job, if there is one. To be called once everything that ran beside it is settled. */

@@ -4,7 +4,7 @@
  *
  * The next reserve travels in the same call.
  */
-import type { Milliseconds, Timer, Seconds } from '../base/clock';
+import type { Milliseconds, Timer } from '../base/clock';
 import { endOfPage } from '../base/collections';
 import { errorMessage } from '../base/exception-text';
 import { wants } from '../base/logger';
@@ -17,17 +17,17 @@ import type {
   Settlement,
   SettleResult,
   Wanted,
-  Connection,
 } from '../connections/contract';
 import { isStoreAway } from '../connections/errors';
+import { isStillOurs } from '../connections/kit/connection';
 import { sendOnward, type Onward } from '../connections/entries';
 import type { OutcomeCounts, StoreHealth } from './health';
 import { logLost, logOutcome, logRefused, logSetAside } from './job-log';
 import { tellEnded, type Announcer } from './announcer';
 import { LeaseLostError } from './errors';
-import { isOver, refusedOutcome, unstarted } from './outcome';
+import { isOver, refusedOutcome, unstarted, Finished, type Outcome } from './outcome';
 import type { WorkerSettings } from './worker-options';
-import { Finished, type RunningJob, type Outcome } from './running-job';
+import type { RunningJob } from './running-job';
 import type { Executor } from './run';
 import type { LeaseKeeper } from './lease/keeper';
 import type { FailedStore, Forgotten } from '../connections/failed-store';
@@ -399,15 +399,6 @@ export class KeptFailures {
       application.logger.warn({ connection: connection.name, id }, message);
     }
   }
-}
-
-/**
- * Whether a job is still its worker's, according to the store, which renews the lease as it answers. True if the store has
- * no leases and cannot tell. @throws what the store throws
- */
-export async function isStillOurs(connection: Connection, reservation: Reservation, lease: Seconds): Promise<boolean> {
-  if (connection.renew === undefined) return true;
-  return (await connection.renew([reservation], lease))[0] !== 'lost';
 }
 
 /**

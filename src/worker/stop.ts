@@ -46,6 +46,8 @@ export class Stop {
   #phase: 'working' | 'ending' | 'over' = 'working';
   #giveUp: () => void = () => undefined;
   state: WorkerState = 'new';
+  /** Why the worker takes no more jobs. */
+  reason: StopReason | undefined;
   #requested: 'stopped' | 'uncaught' | 'restart' | undefined;
 
   /** @param ring wakes the loop: it has to end, or the last deadline has passed */
@@ -85,7 +87,7 @@ export class Stop {
   }
 
   /** The first stop condition that holds. @param started how many jobs were started */
-  reason(started: number): StopReason | undefined {
+  due(started: number): StopReason | undefined {
     if (this.#requested !== undefined) return this.#requested;
     const { memory, maxTime, maxJobs, once } = this.#options;
     if (memory < Infinity && process.memoryUsage.rss() > memory) return 'memory';
@@ -97,6 +99,7 @@ export class Stop {
   /** The worker takes no more jobs. */
   end(reason: StopReason): void {
     this.state = 'stopping';
+    this.reason = reason;
     this.#runs.end();
     if (!RAN_OUT.includes(reason)) this.#runs.stop();
   }

@@ -14,11 +14,11 @@ import { Recent } from '../base/collections';
 import { isCrashExcused, keepSuspicion, suspicionOf } from '../operations/suspicion';
 import { waitsToRunAlone } from './errors';
 import { logBeside, logCrashExcused, logWaitsAlone } from './job-log';
-import { crashExcused, mayBePoisonNext, releasedForFree } from './outcome';
+import { crashExcused, mayBePoisonNext, releasedForFree, type Outcome } from './outcome';
 import type { Application } from '../connections/application';
 import type { RecordStore } from '../connections/record-store';
 import type { WorkerSettings } from './worker-options';
-import type { Outcome, RunningJob } from './running-job';
+import type { RunningJob } from './running-job';
 
 /** How long its neighbours have to end. */
 const PATIENCE: Seconds = 10;
@@ -41,6 +41,8 @@ export class Suspect {
   #job: RunningJob | undefined;
   #phase: 'waits' | 'starts' | 'alone' | 'beside' = 'waits';
   #isTold = false;
+  /** Jobs that crashed together come back together, and all but one would be given back. */
+  #mostAtOnce = Infinity;
   #timer: Timer | undefined;
   /** The neighbours of a suspect have just outlasted its wait: until then, the next ones go back without one. */
   #busyUntil: Milliseconds = -Infinity;
@@ -54,9 +56,9 @@ export class Suspect {
     this.#actions = actions;
   }
 
-  /** Whether the worker may take jobs: none beside one that runs alone or waits for that. */
-  get takesMore(): boolean {
-    return this.#job === undefined || this.#phase === 'beside';
+  /** How many jobs the worker may take at once: none beside one that runs alone or waits for that. */
+  get mostAtOnce(): number {
+    return this.#isInTheWay ? 0 : this.#mostAtOnce;
   }
 
   /** The job that waits. */
@@ -64,10 +66,23 @@ export class Suspect {
     return this.#phase === 'waits' || this.#phase === 'starts' ? this.#job : undefined;
   }
 
-  /** Takes a job on its last chance. False if it has to go back at once, because there is another one. */
-  take(job: RunningJob, neighbours: number): boolean {
+  /** Takes the jobs of a reserve that are on their last chance, and keeps the first. True if others went back to their queue. */
+  take(jobs: readonly RunningJob[], neighbours: number): boolean {
+    const back = jobs.filter((job) => !this.#take(job, neighbours));
+    this.#mostAtOnce = jobs.length > 0 || this.#isInTheWay ? 1 : Infinity;
+    for (const job of back) this.#actions.giveBack(job);
+    this.#tell(neighbours);
+    return back.length > 0;
+  }
+
+  get #isInTheWay(): boolean {
+    return this.#job !== undefined && this.#phase !== 'beside';
+  }
+
+  /** False if it has to go back at once, because there is another one. */
+  #take(job: RunningJob, neighbours: number): boolean {
     const { clock } = this.#settings.application;
-    if (this.#job !== undefined && !this.takesMore) return false;
+    if (this.#isInTheWay) return false;
     if (this.#job !== undefined) this.#putOff(job);
     else if (neighbours > 0 && this.#timesOf(job) >= MOST_PAUSES) this.#startBeside(job, neighbours);
     else if (neighbours > 0 && clock.monotonic() < this.#busyUntil) this.#putOff(job);
@@ -76,7 +91,7 @@ export class Suspect {
   }
 
   /** Says that it waits, if it has to: others have started by now. */
-  tell(neighbours: number): void {
+  #tell(neighbours: number): void {
     const job = this.#job;
     if (job === undefined || this.#phase !== 'waits' || this.#isTold || neighbours === 0) return;
     this.#isTold = true;

@@ -2,9 +2,9 @@
 import { Job } from '../../src/job/job';
 import type { Middleware } from '../../src/job/middleware';
 import { noCounters } from '../../src/payload/counters';
-import type { Outcome } from '../../src/worker/running-job';
 import { payloadOf, reserved } from '../support/reservation';
 import { application, calls, executor } from '../worker/executor-scene';
+import type { Outcome } from '../../src/worker/outcome';
 
 export const scene: { layers: () => Middleware[]; behave: (job: object) => unknown } = {
   layers: () => [],

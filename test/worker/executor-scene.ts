@@ -3,9 +3,9 @@ import { Inject } from '../../src/container/parameters';
 import { Job } from '../../src/job/job';
 import type { Counters } from '../../src/payload/counters';
 import { Executor } from '../../src/worker/run';
-import type { Outcome } from '../../src/worker/running-job';
 import { testApplication, type TestApplication } from '../support/application';
 import { payloadOf, reserved } from '../support/reservation';
+import type { Outcome } from '../../src/worker/outcome';
 
 export let application: TestApplication;
 export let executor: Executor;

@@ -220,6 +220,15 @@ export function givenBack(reservation: Reservation): Settlement {
   return { outcome: 'released', reservation, delay: 0, front: true, counters };
 }
 
+/**
+ * Whether a job is still its worker's, according to the store, which renews the lease as it answers. True if the store has
+ * no leases and cannot tell. @throws what the store throws
+ */
+export async function isStillOurs(connection: Connection, reservation: Reservation, lease: Seconds): Promise<boolean> {
+  if (connection.renew === undefined) return true;
+  return (await connection.renew([reservation], lease))[0] !== 'lost';
+}
+
 /** Ends a wait. With an error, the wait rejects. */
 export type Wake = (error?: unknown) => void;
 
