@@ -18,10 +18,8 @@ export async function diagnose({ caller, keys, cluster }: RedisStore): Promise<r
   const ask = (): Promise<unknown> => caller.command('ping', [], consequence);
   const latency = await latencyOf(caller.settings.clock, 'at least one', ask);
   const found = cluster !== undefined ? [await slots(caller)] : [];
-  // A cluster that is down runs no scripts.
-  if (found.every(({ level }) => level !== 'error')) {
-    found.push(...(await permissions(caller, keys)));
-  }
+  // A cluster that is down runs no scripts, and the queue may be on a master that is away.
+  if (found.every(({ level }) => level !== 'error')) found.push(...(await permissions(caller, keys)));
   return [version(info), eviction(info), persistence(info, await snapshots(caller)), latency, ...found];
 }
 
@@ -104,14 +102,18 @@ function unwoken(prefix: string): Diagnosis {
   };
 }
 
+const SLOTS = '16384';
+
 type SlotRange = readonly [first: number, last: number, ...nodes: unknown[]];
 
 async function slots(caller: RedisCaller): Promise<Diagnosis> {
   const subject = 'cluster';
   const consequence = 'its slots were not read';
   const info = fieldsOf(String(await caller.command('cluster', ['info'], consequence)));
-  if (info.get('cluster_state') !== 'ok') {
-    const message = `it is down: ${info.get('cluster_slots_ok')} of 16384 slots are served. Look at CLUSTER NODES.`;
+  const isUp = info.get('cluster_state') === 'ok';
+  const served = info.get('cluster_slots_ok');
+  if (!isUp || served !== SLOTS) {
+    const message = `${isUp ? 'a part of it' : 'it'} is down: ${served} of ${SLOTS} slots are served. Look at CLUSTER NODES.`;
     return { level: 'error', subject, message };
   }
   const ranges = (await caller.command('cluster', ['slots'], consequence)) as readonly SlotRange[];

@@ -165,6 +165,24 @@ describe('a redis connection to a cluster', () => {
     await eventually(async () => String(await world.client.call('cluster', 'info')).includes('cluster_state:ok'));
   });
 
+  it('is diagnosed at once if only some of its slots are served', async () => {
+    const connection = world.connect({ url: undefined, cluster: [world.url] });
+    const slot = String(await world.client.call('cluster', 'keyslot', '{default}'));
+    await world.client.config('SET', 'cluster-require-full-coverage', 'no');
+    await world.client.call('cluster', 'delslots', slot);
+
+    const found = await connection.diagnose();
+
+    await world.client.call('cluster', 'addslots', slot);
+    await world.client.config('SET', 'cluster-require-full-coverage', 'yes');
+    await eventually(async () => String(await world.client.call('cluster', 'info')).includes('cluster_state:ok'));
+    expect(found.find(({ subject }) => subject === 'cluster')).toEqual({
+      level: 'error',
+      subject: 'cluster',
+      message: 'a part of it is down: 16383 of 16384 slots are served. Look at CLUSTER NODES.',
+    });
+  });
+
   it('is found through one of its nodes if others are unknown', async () => {
     const connection = world.connect({ url: undefined, cluster: ['redis://nowhere.invalid:7000', world.url] });
     await connection.push('q', [{ payload: payload('a') }]);
