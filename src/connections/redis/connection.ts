@@ -3,26 +3,20 @@ import { ALL_CAPABLE } from '../driver';
 import { StoreConnection } from '../kit/connection';
 import { systemClock, StoreClock, type Milliseconds, type Seconds } from '../../base/clock';
 import {
-  WAITING_STATES,
   type Capabilities,
   type Connection,
-  type Counts,
   type Diagnosis,
   type Entry,
-  type PeekedJob,
   type Pushed,
   type RenewResult,
   type Reservation,
   type Settled,
   type Settlement,
   type ThreadAccess,
-  type WaitingState,
   type Wanted,
   type StoreThread,
   type KeyStore,
   type AtOnce,
-  type Queues,
-  type LanePage,
 } from '../contract';
 import type { RedisConfig } from './driver';
 import type { NewBatch } from '../batch-store';
@@ -33,11 +27,12 @@ import { clientSource, threadOptions, sourceOfThread, type ClientSource, type Th
 import { diagnose, recount } from './diagnose';
 import { callTooLong } from './refusals';
 import { RedisExchange } from './exchange';
-import { TIES, clientId } from './keys';
+import { clientId } from './keys';
 import { PushLane, PUSHES_AT_ONCE, pushOnce } from './push';
 import { RedisPart, RedisStore, type RedisContext } from './store';
 import { RedisBatchStore } from './batches';
-import { findJob, momentOf, RedisControl, RedisLanes } from './control';
+import { RedisControl } from './control';
+import { RedisLanes, RedisQueues } from './queues';
 import { RedisFailedStore } from './failed';
 import { RedisRecordStore } from './records';
 import type { ScriptName } from './scripts';
@@ -45,13 +40,7 @@ import { silentLogger } from '../../base/logger';
 
 /** Most queues that are pushed to at one time. A queue that returns after this many others starts a new record. */
 const MOST_LANES = 1000;
-/** Calls that read one page of jobs: each copies 1 MiB, during which Redis serves nobody else. */
-const MOST_LOOKS = 8;
-
 const DEFAULT_PREFIX = 'queues:';
-
-/** Before the place of a job that its lane holds. */
-const HELD = 'h';
 
 /** In a cluster a script reaches the keys of only one queue. */
 const DIVIDED: Capabilities = { ...ALL_CAPABLE, follows: 'queue' };
@@ -64,6 +53,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly failed: RedisFailedStore;
   readonly locks: RedisLockStore;
   readonly batches: RedisBatchStore;
+  readonly queues: RedisQueues;
   readonly lanes: RedisLanes;
   readonly control: RedisControl;
   readonly records: RedisRecordStore;
@@ -90,6 +80,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.failed = this.whileOpen('failed', new RedisFailedStore(this.#store));
     this.locks = this.whileOpen('locks', new RedisLockStore(this.#store));
     this.batches = this.whileOpen('batches', new RedisBatchStore(this.#store));
+    this.queues = this.whileOpen('queues', new RedisQueues(this.#store));
     this.lanes = this.whileOpen('lanes', new RedisLanes(this.#store));
     this.control = this.whileOpen('control', new RedisControl(this.#store));
     const records = new RedisRecordStore(this.#store, (operation) => this.checkOpen(operation));
@@ -117,15 +108,6 @@ export class RedisConnection extends StoreConnection implements Connection {
     for (const callback of begins?.callbacks ?? []) names.note(callback.queue);
     return lane.push(entries, begins);
   }
-
-  readonly queues: Required<Queues> = this.whileOpen('queues', {
-    names: () => this.#store.names.all(),
-    counts: (queue) => this.#counts(queue),
-    clear: (queue) => this.#clear(queue),
-    peek: (queue, state, limit, after) => this.#peek(queue, state, limit, after),
-    find: (id, queue) => findJob(this.#store, id, queue),
-    forget: (queue) => this.#forget(queue),
-  });
 
   readonly keys: Required<KeyStore> = this.whileOpen('keys', {
     pushOnce: (page, once) => pushOnce(this.#store, page, once),
@@ -175,93 +157,6 @@ export class RedisConnection extends StoreConnection implements Connection {
     for (const place of ending) results[place - 1] = 'cancelled';
     for (const place of lost) results[place - 1] = 'lost';
     return results;
-  }
-
-  async #counts(queue: string): Promise<Counts> {
-    const { caller, keys } = this.#store;
-    const states = keys.of(queue, [...WAITING_STATES, 'held']);
-    const answer = await caller.script('counts', states, [], `queue '${queue}' was not counted`);
-    const [ready, delayed, reserved] = answer.slice(1) as [ready: number, delayed: number, reserved: number];
-    return { ready, delayed, reserved };
-  }
-
-  async #clear(queue: string): Promise<number> {
-    const consequence = `queue '${queue}' was not cleared`;
-    const keys = [...WAITING_STATES, 'notify', ...TIES] as const;
-    let cleared = 0;
-    let most: unknown = -1;
-    for (;;) {
-      const [, count, left] = await this.#store.recorded.ask('clear', queue, keys, [Number(most)], consequence);
-      cleared += Number(count);
-      if (left === undefined) return cleared;
-      most = left;
-    }
-  }
-
-  /**
-   * Returns up to `limit` jobs, in a few calls of 100 jobs or 1 MiB: fewer if they are large. A job's place is the number of jobs up to and including it; after
-   * `h`, if its lane holds it: such jobs come behind the ready ones.
-   */
-  async #peek(queue: string, state: WaitingState, limit: number, after = '0'): Promise<readonly PeekedJob[]> {
-    const jobs: PeekedJob[] = [];
-    const isHeld = after.startsWith(HELD);
-    const isEnd = isHeld || (await this.#look(jobs, queue, state, limit, Number(after)));
-    if (state === 'ready' && isEnd) await this.#look(jobs, queue, 'held', limit, isHeld ? Number(after.slice(1)) : 0);
-    return jobs;
-  }
-
-  /** Whether there are no more behind them. */
-  async #look(
-    jobs: PeekedJob[],
-    queue: string,
-    state: WaitingState | 'held',
-    limit: number,
-    start: number,
-  ): Promise<boolean> {
-    const { caller, keys } = this.#store;
-    const { [state]: key, ready } = keys.queue(queue);
-    let from = start;
-    for (let calls = 0; from >= 0 && jobs.length < limit && calls < MOST_LOOKS; calls += 1) {
-      const args = [state, from, limit - jobs.length, ready];
-      const answer = await caller.script('peek', [key], args, 'the jobs were not read');
-      const [next, payloads, scores] = answer.slice(1) as [number, readonly Buffer[], readonly Buffer[]];
-      for (const [index, payload] of payloads.entries()) {
-        const place = `${state === 'held' ? HELD : ''}${from + index + 1}`;
-        jobs.push({ payload, ...momentOf(scores[index]), place });
-      }
-      from = next;
-    }
-    return from < 0;
-  }
-
-  async #forget(queue: string): Promise<boolean> {
-    const { caller, cluster, keys, names } = this.#store;
-    const { ready, delayed, reserved, failed, notify, control, lanes, held } = keys.queue(queue);
-    const ask = (command: string, ...args: readonly string[]): Promise<unknown> =>
-      caller.command(command, args, `queue '${queue}' was not forgotten`);
-    const isEmpty = async () =>
-      (await ask('exists', ready, delayed, reserved, failed)) === 0 &&
-      (await ask('zlexcount', held, `[${ready}\0`, `(${ready}\u0001`)) === 0;
-    if (!(await names.remove(queue, isEmpty))) return false;
-    await ask('hdel', control, `paused:${ready}`, `until:${ready}`);
-    if ((await ask('hdel', lanes, `#${ready}`)) === 1) await this.#forgetLanes(queue);
-    await ask('unlink', notify);
-    const isLimited = async () => (await ask('hget', control, `running:${ready}`)) !== null;
-    await cluster?.ordered.remove(queue, async () => !(await isLimited()));
-    return true;
-  }
-
-  /** Those that were changed by hand; the others are gone with their jobs. */
-  async #forgetLanes(queue: string): Promise<void> {
-    const { caller, keys } = this.#store;
-    const { ready, lanes } = keys.queue(queue);
-    const consequence = `the lanes of queue '${queue}' were not forgotten`;
-    for (let after: string | undefined = '0'; after !== undefined;) {
-      const page: LanePage = await this.lanes.list(queue, after);
-      const fields = page.lanes.map(({ lane }) => `${ready}\0${lane}`);
-      if (fields.length > 0) await caller.command('hdel', [lanes, ...fields], consequence);
-      after = page.next;
-    }
   }
 
   now(): Promise<Milliseconds> {

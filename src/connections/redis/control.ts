@@ -1,9 +1,6 @@
-/**
- * Orders to the workers of a Redis, kept in hashes and a sorted set; in a cluster each queue has its own. And the search for a job
- * by its id, which an order to cancel begins with. And lanes.
- */
+/** Orders to the workers of a Redis, kept in hashes and a sorted set; in a cluster each queue has its own. */
 import type { Seconds } from '../../base/clock';
-import { groupsOf, MOST_JOBS, pagesOf } from '../../base/collections';
+import { groupsOf, pagesOf } from '../../base/collections';
 import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import {
@@ -12,21 +9,15 @@ import {
   type Entry,
   type RescheduleResult,
   type Reservation,
-  type PeekedJob,
-  type PlacedJob,
-  type WaitingState,
   type CancelResult,
   type Control,
-  type LaneChange,
-  type LanePage,
-  type LaneState,
-  type LaneStore,
   type Pause,
   type RunningLimit,
 } from '../contract';
 import { TIES, type QueueKeys } from './keys';
 import { whenOf } from './lane';
-import { RedisPart, type RedisStore } from './store';
+import { findJob, MOST_SEARCHES } from './queues';
+import { RedisPart } from './store';
 
 /**
  * How a queue is looked at: `look` at its ends; `mark` the same, and leave a mark if the job is not found; `search` deeper
@@ -41,14 +32,12 @@ interface Look {
 }
 
 /** A job to cancel. */
-interface Wanted {
+interface Sought {
   readonly id: string;
   readonly queue: string;
   readonly left: ((queue: string, payload: Buffer) => void) | undefined;
 }
 
-/** Most calls to search one queue, of 100 jobs or 1 MiB of text each. */
-const MOST_SEARCHES = 100;
 /** The same among its delayed jobs, where a job may wait that somebody has just seen in a list. */
 const MOST_DELAYED_SEARCHES = 1000;
 /** A job may go back to the delayed ones after they were searched. */
@@ -98,10 +87,10 @@ export class RedisControl extends RedisPart implements Control {
   }
 
   /** Page by page from the tail: jobs taken from the head or pushed meanwhile hide nothing. */
-  async #search(wanted: Wanted, from: number): Promise<Look['result']> {
+  async #search(sought: Sought, from: number): Promise<Look['result']> {
     let seen = from;
     for (let call = 0; call < MOST_SEARCHES; call += 1) {
-      const look = await this.#look(wanted, 'search', '', seen);
+      const look = await this.#look(sought, 'search', '', seen);
       if (look.result !== 'unseen' || look.seen === seen) return look.result;
       seen = look.seen;
     }
@@ -266,116 +255,11 @@ export class RedisControl extends RedisPart implements Control {
     return (await cluster.ordered.all()).map((queue) => keys.queue(queue).control);
   }
 
-  async #look({ id, queue, left }: Wanted, way: Way, reason: string, from = 0): Promise<Look> {
+  async #look({ id, queue, left }: Sought, way: Way, reason: string, from = 0): Promise<Look> {
     const keys = [...WAITING_STATES, ...TIES, 'notify'] as const;
     const args = [id, way, reason, from];
     const [word, told] = await this.store.recorded.ask('cancel', queue, keys, args, `job ${id} was not cancelled`);
     if (Buffer.isBuffer(told)) left?.(queue, told);
     return { result: String(word) as Look['result'], seen: Number(told ?? 0) };
   }
-}
-
-/** The lanes of a Redis: all in one hash; in a cluster, in one hash per queue. */
-export class RedisLanes extends RedisPart implements LaneStore {
-  list(queue: string, after = '0'): Promise<LanePage> {
-    return this.#read(queue, after, '');
-  }
-
-  async find(queue: string, lane: string): Promise<LaneState | undefined> {
-    return (await this.#read(queue, '0', lane)).lanes[0];
-  }
-
-  async #read(queue: string, after: string, only: string): Promise<LanePage> {
-    const keys = this.store.keys.of(queue, ['lanes', 'held', 'ready']);
-    const consequence = `the lanes of queue '${queue}' were not read`;
-    const answer = await this.store.caller.script('lanes', keys, [after, only], consequence);
-    const [, cursor, facts] = answer as [word: Buffer, cursor: Buffer, facts: readonly (Buffer | number)[]];
-    // A hash that changes may show one twice.
-    const lanes = new Map<string, LaneState>();
-    for (let at = 0; at < facts.length; at += 5) {
-      const [inside = 0, held = 0, running = 0, paused] = facts.slice(at + 1, at + 5).map(Number);
-      const lane = String(facts[at]);
-      lanes.set(lane, { lane, inside, held, running, paused: paused === 1 });
-    }
-    const next = String(cursor);
-    return { lanes: [...lanes.values()], ...(next !== '0' && { next }) };
-  }
-
-  async change(queue: string, lane: string, change: LaneChange): Promise<void> {
-    const given = 'limit' in change ? ['limit', change.limit ?? ''] : [change.paused ? 'pause' : 'resume', ''];
-    const keys = ['lanes', 'held', 'ready', 'notify'] as const;
-    const consequence = `lane '${lane}' of queue '${queue}' was not changed`;
-    for (let args = given; ; args = ['let in', '']) {
-      const [, count] = await this.store.recorded.ask('lane', queue, keys, [lane, ...args], consequence);
-      if (Number(count) < MOST_JOBS) return;
-    }
-  }
-}
-
-/** The job was not found, but not all jobs were looked at. */
-interface Unseen {
-  /** How many of the last ready jobs were looked at. */
-  readonly seen: number;
-  /** Whether some delayed or reserved jobs were not looked at. */
-  readonly others: boolean;
-}
-
-type Sight = PlacedJob | Unseen | undefined;
-
-/**
- * Looks for a job by its id in the queues, as far as bounded calls of a script look.
- *
- * @param queue the queue that it must be in, which is searched more deeply
- */
-export async function findJob(
-  store: RedisStore,
-  id: string,
-  queue: string | undefined,
-): Promise<PlacedJob | 'unseen' | undefined> {
-  if (queue !== undefined) return search(store, queue, id);
-  let isAll = true;
-  for (const name of await store.names.all()) {
-    const found = await look(store, name, id);
-    if (found !== undefined && !isUnseen(found)) return found;
-    isAll &&= found === undefined;
-  }
-  return isAll ? undefined : 'unseen';
-}
-
-/**
- * Between the two ends of the ready list, page by page from the tail: jobs taken from the head or pushed meanwhile hide
- * nothing.
- */
-async function search(store: RedisStore, queue: string, id: string): Promise<PlacedJob | 'unseen' | undefined> {
-  let found = await look(store, queue, id);
-  if (found === undefined) return undefined;
-  for (let call = 1; call < MOST_SEARCHES && isUnseen(found); call += 1) {
-    const deeper: Sight = await look(store, queue, id, found.seen);
-    // A page with a single large text that was looked at before leads no further.
-    if (isUnseen(deeper) && deeper.seen === found.seen) return 'unseen';
-    found = deeper;
-  }
-  if (found !== undefined) return isUnseen(found) ? 'unseen' : found;
-  // A worker may have taken it from the head before the search got there.
-  const last = await look(store, queue, id);
-  if (!isUnseen(last)) return last;
-  return last.others ? 'unseen' : undefined;
-}
-
-async function look({ caller, keys }: RedisStore, queue: string, id: string, from = 0): Promise<Sight> {
-  const states = keys.of(queue, [...WAITING_STATES, 'held']);
-  const [word, ...rest] = await caller.script('find', states, [id, from], `job ${id} was not looked for`);
-  if (String(word) === 'unseen') return { seen: Number(rest[0]), others: rest[1] === 1 };
-  if (String(word) !== 'found') return undefined;
-  const [state, payload, score] = rest as [state: Buffer, payload: Buffer, score?: Buffer];
-  return { queue, state: String(state) as WaitingState, payload, ...momentOf(score) };
-}
-
-function isUnseen(found: Sight): found is Unseen {
-  return found !== undefined && 'seen' in found;
-}
-
-/** When a job becomes ready, or its lease ends. */
-export function momentOf(score: Buffer | undefined): Pick<PeekedJob, 'at'> {
-  return score === undefined ? {} : { at: Math.round(Number(String(score)) * 1000) };
 }

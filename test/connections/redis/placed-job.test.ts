@@ -1,6 +1,6 @@
 import type { RedisConnection } from '../../../src/connections/redis/connection';
 import { Keys } from '../../../src/connections/redis/keys';
-import { findJob } from '../../../src/connections/redis/control';
+import { findJob } from '../../../src/connections/redis/queues';
 import type { RedisStore } from '../../../src/connections/redis/store';
 import { RedisWorld } from './open-redis';
 
