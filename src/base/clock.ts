@@ -1,4 +1,6 @@
 /** The only place that reads a clock, arms a timer or draws chance; a test kit moves time by passing another clock. */
+import { AsyncResource } from 'node:async_hooks';
+import { DenseSet, type DenseSetMember } from './collections';
 
 /** A moment, in milliseconds since 1970, as `Date.now()` gives it. */
 export type Milliseconds = number;
@@ -201,6 +203,73 @@ export class Alarm {
       timer = clock.after(milliseconds, resolve, true);
     });
     timer?.cancel();
+  }
+}
+
+/**
+ * One of many that share a timer. A timer for each would be armed and cancelled even for jobs that take a millisecond; here it costs a
+ * place in a list, and the timer moves only for an earlier one.
+ */
+export class Deadline implements DenseSetMember {
+  position: number | undefined;
+  at: Milliseconds = Infinity;
+  readonly expire: () => void;
+
+  constructor(expire: () => void) {
+    this.expire = expire;
+  }
+}
+
+export class Deadlines {
+  readonly #clock: Clock;
+  readonly #open = new DenseSet<Deadline>();
+  #timer: Timer | undefined;
+  #timerAt = Infinity;
+  /** In the context of their owner, whichever job's code set the deadline for which the timer was armed. */
+  readonly #expired = AsyncResource.bind(() => this.#expire());
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Makes a deadline expire once after `milliseconds`, unless it is removed or set again before. */
+  set(deadline: Deadline, milliseconds: Milliseconds): void {
+    deadline.at = this.#clock.monotonic() + milliseconds;
+    this.#open.add(deadline);
+    if (deadline.at < this.#timerAt) this.#arm(deadline.at);
+  }
+
+  // The timer stays armed: letting it fire for nothing is cheaper than arming it again for the next short job.
+  remove(deadline: Deadline): void {
+    this.#open.delete(deadline);
+  }
+
+  /** Forgets all deadlines and leaves no timer behind. */
+  close(): void {
+    this.#open.clear();
+    this.#disarm();
+  }
+
+  #arm(at: Milliseconds): void {
+    this.#timer?.cancel();
+    this.#timerAt = at;
+    this.#timer = this.#clock.after(Math.max(0, at - this.#clock.monotonic()), this.#expired);
+  }
+
+  #disarm(): void {
+    this.#timer?.cancel();
+    this.#timerAt = Infinity;
+  }
+
+  #expire(): void {
+    this.#disarm();
+    const now = this.#clock.monotonic();
+    const due = [...this.#open].filter(({ at }) => at <= now).toSorted((one, other) => one.at - other.at);
+    for (const deadline of due) this.#open.delete(deadline);
+    let next = Infinity;
+    for (const { at } of this.#open) next = Math.min(next, at);
+    if (next < Infinity) this.#arm(next);
+    for (const { expire } of due) expire();
   }
 }
 

@@ -1,4 +1,5 @@
 /** Tells a job, the hooks and the observers how its run ended. Gives each of them no more time than the job itself may take. */
+import { Deadline, type Deadlines, type Milliseconds } from '../base/clock';
 import { toError } from '../base/exception-text';
 import { callFrom } from '../container/scope';
 import type { HookEvents, HookName } from '../job/hooks';
@@ -9,12 +10,10 @@ import { decodeJob } from '../payload/envelope';
 import { tellObservers, type Application, type EndedRun } from '../connections/application';
 import type { Entry, FollowUp, SettleResult } from '../connections/contract';
 import { followUpEvent, type FollowUpPlace } from '../connections/entries';
-import type { Milliseconds } from '../base/clock';
 import { readyAtOf } from '../payload/uuid';
 import { keptCheckpoints } from '../job/resolve-options';
 import { dropCheckpoints, type Checkpoints } from '../operations/checkpoints';
 import { isOver, storeNow, type Finished, type Outcome } from './outcome';
-import { Deadline, type Deadlines } from './deadlines';
 import { callbackTimedOut } from './errors';
 import { callFailed } from './handler';
 import type { RunningJob } from './running-job';

@@ -4,7 +4,7 @@
  * The worker, `sync` and the test kit share it, so that a job cannot work in one of them and break in another. Once the
  * store has confirmed the outcome, the `announcer` tells the job and the hooks.
  */
-import type { Milliseconds, Seconds } from '../base/clock';
+import { Deadline, Deadlines, type Milliseconds, type Seconds } from '../base/clock';
 import { toError } from '../base/exception-text';
 import { nearest } from '../base/text';
 import { Recent } from '../base/collections';
@@ -18,7 +18,6 @@ import { checkAdapters } from '../payload/entities';
 import { tellObservers, type Application } from '../connections/application';
 import { isStoreAway } from '../connections/errors';
 import { Announcer } from './announcer';
-import { Deadline, Deadlines } from './deadlines';
 import { declareBuiltIns } from '../dispatch/batch/send-batch';
 import { JobHistories } from '../operations/history/job-histories';
 import { JobCancelledError, JobTimedOutError, LeaseLostError, laravelJob, poisonJob, unknownJob } from './errors';

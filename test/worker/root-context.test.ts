@@ -11,7 +11,7 @@ import { builtInConnectors } from '../../src/connections/built-in';
 import { RecordListeners } from '../../src/connections/kit/record-listeners';
 import { Live } from '../../src/dashboard/live';
 import type { PageContext } from '../../src/dashboard/view';
-import { Deadline, Deadlines } from '../../src/worker/deadlines';
+import { Deadline, Deadlines } from '../../src/base/clock';
 import { Gate, RecordingLogger } from '../support/application';
 import { freePort } from '../support/redis-server';
 import { meantToPass } from '../support/meant-to-pass';

@@ -1,5 +1,5 @@
 import { TestClock } from '../../src/testing/test-clock';
-import { Deadline, Deadlines } from '../../src/worker/deadlines';
+import { Deadline, Deadlines } from '../../src/base/clock';
 
 let clock: TestClock;
 let deadlines: Deadlines;
