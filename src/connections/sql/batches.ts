@@ -1,4 +1,10 @@
-/** The batches of a database: what a connection shows of them, and their rows. */
+/**
+ * The batches of a database: what a connection shows of them, and their rows.
+ *
+ * Every change of a row runs in the transaction that pushes or ends the batch's jobs, and holds the row lock until that
+ * transaction ends, so calls that end the last jobs at the same time do so one after another. Several batches are locked in
+ * the order of their ids, as two calls could deadlock otherwise.
+ */
 import type { Seconds, Milliseconds } from '../../base/clock';
 import type { FailedLink } from '../../job/job-context';
 import {
@@ -26,7 +32,7 @@ import {
   type BatchStep,
   type KeptBatch,
 } from '../kit/batch-counts';
-import { followerOf, tiedIn, type Removed, type Dialect, isTrue, type Leaving } from './dialect';
+import { followerOf, tiedIn, type Removed, type Dialect, type Wording, isTrue, type Leaving } from './dialect';
 import { orderOf, repeatable, DatabasePart, type Purpose } from './database';
 import {
   raw,
@@ -60,16 +66,18 @@ const UNFINISHED = raw('WHERE finished_at IS NULL OR pending <> 0');
 
 export class Batches extends DatabasePart implements BatchStore {
   async find(id: string): Promise<BatchState | undefined> {
-    return this.database.run(`the batch ${id} was not read`, () => this.dialect.batches.find(id));
+    const isThis = sql`WHERE id = ${this.dialect.key(id)}`;
+    const found = await this.database.run(`the batch ${id} was not read`, () => listBatches(this.dialect, isThis));
+    return found[0];
   }
 
   async callbacks(id: string): Promise<BatchCallbacks | undefined> {
-    return this.database.run(`what the batch ${id} sends was not read`, () => this.dialect.batches.callbacks(id));
+    return this.database.run(`what the batch ${id} sends was not read`, () => callbacksOf(this.dialect, id));
   }
 
   async list({ limit, offset = 0 }: Parameters<BatchStore['list']>[0]): Promise<readonly BatchState[]> {
     const page = sql`ORDER BY created_at DESC, id DESC LIMIT ${rowLimit(limit)} OFFSET ${rowLimit(offset)}`;
-    return this.database.run('no batches were listed', () => this.dialect.batches.list(page));
+    return this.database.run('no batches were listed', () => listBatches(this.dialect, page));
   }
 
   hold(id: string): Promise<boolean> {
@@ -86,7 +94,8 @@ export class Batches extends DatabasePart implements BatchStore {
 
   async prune({ olderThan, unfinished = false }: Parameters<BatchStore['prune']>[0]): Promise<number> {
     const purpose = repeatable('not all of the batches were removed');
-    return this.database.inPieces(purpose, this.dialect.batches.prune(olderThan, unfinished));
+    const removing = batchRemoval(this.dialect, olderThan, unfinished, PRUNED);
+    return this.database.inPieces(purpose, writtenPages(PRUNED, removing));
   }
 
   /**
@@ -96,8 +105,7 @@ export class Batches extends DatabasePart implements BatchStore {
   async recount({ repair }: RecountOptions): Promise<readonly Finding[]> {
     const { dialect } = this;
     const looking = { consequence: 'nothing was recounted', deadline: RECOUNT_DEADLINE };
-    const { batches: rows } = dialect;
-    const unfinished = await this.database.run(looking, () => rows.list(UNFINISHED));
+    const unfinished = await this.database.run(looking, () => listBatches(dialect, UNFINISHED));
     const weights = await this.database.inPieces(looking, weightsOf(dialect));
     const suspects = miscounted(unfinished, weights);
     const found: Finding[] = [];
@@ -105,9 +113,9 @@ export class Batches extends DatabasePart implements BatchStore {
       const ids = suspects.slice(at, at + PAGE).map(({ batch }) => batch);
       const repairing: Purpose = { ...looking, writes: 'once', durable: true };
       const step = await this.#sending(repairing, function* () {
-        const batches = yield* rows.lockAll(ids);
+        const batches = yield* lockBatches(dialect, ids);
         const findings = miscounted(batches, yield* weightsOf(dialect));
-        return { findings, followUps: repair ? yield* rows.leave(repairsOf(findings, batches)) : [] };
+        return { findings, followUps: repair ? yield* leaveBatches(dialect, repairsOf(findings, batches)) : [] };
       });
       found.push(...step!.findings);
     }
@@ -116,28 +124,29 @@ export class Batches extends DatabasePart implements BatchStore {
 
   /** Runs work that removes jobs, and updates the batches of these jobs, in one transaction. */
   async removing<T extends Pick<Removed, 'tied'>>(purpose: Purpose, work: () => Work<T>): Promise<T> {
-    const { done } = (await this.#sending(purpose, function* (rows) {
+    const { dialect } = this;
+    const { done } = (await this.#sending(purpose, function* () {
       const done = yield* work();
       const changes = changesBy(done.tied);
-      return { done, followUps: changes.size === 0 ? [] : yield* rows.leave(changes) };
+      return { done, followUps: changes.size === 0 ? [] : yield* leaveBatches(dialect, changes) };
     }))!;
     return done;
   }
 
   /** Whether it has changed. */
   async #change(purpose: Purpose, id: string, rule: Rule): Promise<boolean> {
-    return (await this.#sending(purpose, (rows) => rows.change(id, rule))) !== undefined;
+    return (await this.#sending(purpose, () => changeBatch(this.dialect, id, rule))) !== undefined;
   }
 
   /** Runs work, and pushes what its batches send, in one transaction. */
   async #sending<T extends { readonly followUps: readonly FollowUp[] }>(
     purpose: Purpose,
-    work: (rows: BatchRows) => Work<T | undefined>,
+    work: () => Work<T | undefined>,
   ): Promise<T | undefined> {
-    const { batches: rows, jobs, transaction } = this.dialect;
+    const { jobs, transaction } = this.dialect;
     const done = await this.database.run(purpose, () =>
       transaction(function* () {
-        const step = yield* work(rows);
+        const step = yield* work();
         const followers = step?.followUps.map(followerOf) ?? [];
         if (followers.length === 0) return step;
         yield* runEach(jobs.remember(queuesOf(step!.followUps)));
@@ -217,11 +226,6 @@ export function repairsOf(
   );
 }
 
-export type BatchDialect = Pick<
-  Dialect,
-  'tables' | 'now' | 'after' | 'read' | 'text' | 'key' | 'replace' | 'remove' | 'skipLocked' | 'forUpdate'
->;
-
 /**
  * Placeholder for a batch's callbacks until one of them is due: their texts are long, and are needed only a few times in its
  * life.
@@ -241,144 +245,129 @@ const SWEPT = 10;
 const PRUNED = 500;
 
 /**
- * Batches as rows. Every change runs in the transaction that pushes or ends the batch's jobs, and holds the row lock until
- * that transaction ends, so calls that end the last jobs at the same time do so one after another. Several batches are
- * locked in the order of their ids, as two calls could deadlock otherwise.
+ * Why the batch takes no more jobs; undefined if it still takes some.
+ * @param begins given if the batch starts with this push
  */
-export class BatchRows {
-  readonly #dialect: BatchDialect;
+export function* beginBatch(dialect: Wording, id: string, begins: NewBatch | undefined): Work<BatchEnd | undefined> {
+  if (begins === undefined) return endOf((yield* heldBatch(dialect, id))?.batch);
+  yield* runEach(batchBeginning(dialect, begins));
+  return undefined;
+}
 
-  constructor(dialect: BatchDialect) {
-    this.#dialect = dialect;
-  }
+/** Adds the row of a new batch, and removes some batches that finished long ago. */
+export function batchBeginning(
+  dialect: Wording,
+  { id, name, allowsFailures, callbacks, every, openFor }: NewBatch,
+): readonly Sql[] {
+  const { after, now, text, key, replace, tables } = dialect;
+  const row = {
+    id: key(id),
+    name: text(name),
+    allows_failures: raw(allowsFailures ? 'TRUE' : 'FALSE'),
+    ...{ pending: 0, completed: 0, failed: 0, skipped: 0 },
+    created_at: now(),
+    ...{ finished_at: null, cancelled_at: null, open_until: openFor === undefined ? null : after(openFor) },
+    ...{ every_jobs: every ?? null, open_for: openFor ?? null, callbacks: text(JSON.stringify(callbacks)), sent: '' },
+  };
+  return [batchRemoval(dialect, BATCH_KEPT, false, SWEPT), replace(tables.batches, ['id'], row)];
+}
 
-  /**
-   * Why the batch takes no more jobs; undefined if it still takes some.
-   * @param begins given if the batch starts with this push
-   */
-  *begin(id: string, begins: NewBatch | undefined): Work<BatchEnd | undefined> {
-    if (begins === undefined) return endOf((yield* this.held(id))?.batch);
-    yield* runEach(this.beginning(begins));
-    return undefined;
+/** Counts jobs that have ended. Returns what their batches send because of it. */
+export function* leaveBatches(dialect: Wording, changes: ReadonlyMap<string, BatchChange>): Work<readonly FollowUp[]> {
+  const followUps: FollowUp[] = [];
+  for (const id of [...changes.keys()].toSorted()) {
+    const step = yield* changeBatch(dialect, id, changed(changes.get(id)!));
+    followUps.push(...(step?.followUps ?? []));
   }
+  return followUps;
+}
 
-  /** Adds the row of a new batch, and removes some batches that finished long ago. */
-  beginning({ id, name, allowsFailures, callbacks, every, openFor }: NewBatch): readonly Sql[] {
-    const { after, now, text, key, replace, tables } = this.#dialect;
-    const row = {
-      id: key(id),
-      name: text(name),
-      allows_failures: raw(allowsFailures ? 'TRUE' : 'FALSE'),
-      ...{ pending: 0, completed: 0, failed: 0, skipped: 0 },
-      created_at: now(),
-      ...{ finished_at: null, cancelled_at: null, open_until: openFor === undefined ? null : after(openFor) },
-      ...{ every_jobs: every ?? null, open_for: openFor ?? null, callbacks: text(JSON.stringify(callbacks)), sent: '' },
-    };
-    return [this.#removal(BATCH_KEPT, false, SWEPT), replace(tables.batches, ['id'], row)];
+/** Locks the batches, and returns those that exist. */
+function* lockBatches(dialect: Wording, ids: readonly string[]): Work<readonly BatchState[]> {
+  const states: BatchState[] = [];
+  for (const id of ids.toSorted()) {
+    const held = yield* heldBatch(dialect, id);
+    if (held !== undefined) states.push(stateOf(held.batch));
   }
+  return states;
+}
 
-  /** Counts jobs that have ended. Returns what their batches send because of it. */
-  *leave(changes: ReadonlyMap<string, BatchChange>): Work<readonly FollowUp[]> {
-    const followUps: FollowUp[] = [];
-    for (const id of [...changes.keys()].toSorted()) {
-      const step = yield* this.change(id, changed(changes.get(id)!));
-      followUps.push(...(step?.followUps ?? []));
-    }
-    return followUps;
-  }
+/** The ids of the given batches that were cancelled. */
+export function* cancelledBatches({ read, tables, key }: Wording, ids: readonly string[]): Work<ReadonlySet<string>> {
+  const rows = yield* rowsOf(
+    sql`SELECT ${read('id')} FROM ${tables.batches} WHERE id IN (${ids.map(key)}) AND cancelled_at IS NOT NULL`,
+  );
+  return new Set(rows.map(([id]) => String(id)));
+}
 
-  /** Locks the batches, and returns those that exist. */
-  *lockAll(ids: readonly string[]): Work<readonly BatchState[]> {
-    const states: BatchState[] = [];
-    for (const id of ids.toSorted()) {
-      const held = yield* this.held(id);
-      if (held !== undefined) states.push(stateOf(held.batch));
-    }
-    return states;
-  }
+/** Newest first. */
+function* listBatches(dialect: Wording, rest: Sql): Work<readonly BatchState[]> {
+  const rows = yield* rowsOf(select(dialect, rest));
+  return rows.map((row) => stateOf(batchOf(row)));
+}
 
-  /** The ids of the given batches that were cancelled. */
-  *cancelledOf(ids: readonly string[]): Work<ReadonlySet<string>> {
-    const { read, tables, key } = this.#dialect;
-    const rows = yield* rowsOf(
-      sql`SELECT ${read('id')} FROM ${tables.batches} WHERE id IN (${ids.map(key)}) AND cancelled_at IS NOT NULL`,
-    );
-    return new Set(rows.map(([id]) => String(id)));
-  }
+/** The batch's callbacks; undefined if the batch is unknown. */
+function* callbacksOf({ read, tables, key }: Wording, id: string): Work<BatchCallbacks | undefined> {
+  const columns = [read('callbacks'), read('sent'), raw('every_jobs')];
+  const [row] = yield* rowsOf(sql`SELECT ${columns} FROM ${tables.batches} WHERE id = ${key(id)}`);
+  if (row === undefined) return undefined;
+  const [callbacks, sent, every] = row;
+  return {
+    callbacks: JSON.parse(String(callbacks)) as readonly BatchCallback[],
+    sent: eventsIn(sent),
+    every: numberOf(every),
+  };
+}
 
-  /** Newest first. */
-  *list(rest: Sql): Work<readonly BatchState[]> {
-    const rows = yield* rowsOf(this.#select(rest));
-    return rows.map((row) => stateOf(batchOf(row)));
-  }
+/** Removes batches that finished before that age, and with `unfinished` also those that began before it and have not finished. */
+export function batchRemoval(
+  { tables, after, remove, skipLocked }: Wording,
+  age: Seconds,
+  unfinished: boolean,
+  most: number,
+): Sql {
+  const isOld = sql`finished_at < ${after(-age)}`;
+  const condition = unfinished ? sql`(${isOld} OR finished_at IS NULL AND created_at < ${after(-age)})` : isOld;
+  return remove(
+    tables.batches,
+    ['id'],
+    sql`SELECT id FROM ${tables.batches} WHERE ${condition} LIMIT ${most} ${skipLocked}`,
+  );
+}
 
-  *find(id: string): Work<BatchState | undefined> {
-    return (yield* this.list(sql`WHERE id = ${this.#dialect.key(id)}`))[0];
-  }
+/** Undefined if it does not change, or is gone: whoever pruned it does not want its callbacks. */
+export function* changeBatch(dialect: Wording, id: string, rule: Rule): Work<BatchStep | undefined> {
+  const { batch, now } = (yield* heldBatch(dialect, id)) ?? {};
+  const outline = batch && rule(batch, now!);
+  if (outline === undefined) return undefined;
+  const isSilent = outline.followUps.length === 0;
+  const step = isSilent ? outline : rule({ ...batch!, ...(yield* callbacksOf(dialect, id)) }, now!)!;
+  yield* run(update(dialect, step.batch));
+  return step;
+}
 
-  /** The batch's callbacks; undefined if the batch is unknown. */
-  *callbacks(id: string): Work<BatchCallbacks | undefined> {
-    const { read, tables, key } = this.#dialect;
-    const columns = [read('callbacks'), read('sent'), raw('every_jobs')];
-    const [row] = yield* rowsOf(sql`SELECT ${columns} FROM ${tables.batches} WHERE id = ${key(id)}`);
-    if (row === undefined) return undefined;
-    const [callbacks, sent, every] = row;
-    return {
-      callbacks: JSON.parse(String(callbacks)) as readonly BatchCallback[],
-      sent: eventsIn(sent),
-      every: numberOf(every),
-    };
-  }
+/** Reads the batch, and locks it until the transaction ends. Call it before unique keys are locked, as pushes do. */
+export function* heldBatch(
+  dialect: Wording,
+  id: string,
+): Work<{ readonly batch: KeptBatch; readonly now: Milliseconds } | undefined> {
+  const isThis = sql`WHERE id = ${dialect.key(id)}`;
+  const [row] = yield* rowsOf(select(dialect, sql`${isThis} ${dialect.forUpdate}`));
+  return row && { batch: batchOf(row), now: moment(row.at(-1))! };
+}
 
-  /**
-   * Removes batches that finished before that age, and with `unfinished` also those that began before it and have not
-   * finished. Returns how many.
-   */
-  *prune(age: Seconds, unfinished: boolean): Work<number> {
-    return yield* writtenPages(PRUNED, this.#removal(age, unfinished, PRUNED));
-  }
+function select({ read, tables, now }: Wording, rest: Sql): Sql {
+  const texts = [read('id'), read('name'), read('sent')];
+  return sql`SELECT ${texts}, ${COLUMNS}, ${now()} FROM ${tables.batches} ${rest}`;
+}
 
-  #removal(age: Seconds, unfinished: boolean, most: number): Sql {
-    const { tables, after, remove, skipLocked } = this.#dialect;
-    const isOld = sql`finished_at < ${after(-age)}`;
-    const condition = unfinished ? sql`(${isOld} OR finished_at IS NULL AND created_at < ${after(-age)})` : isOld;
-    return remove(
-      tables.batches,
-      ['id'],
-      sql`SELECT id FROM ${tables.batches} WHERE ${condition} LIMIT ${most} ${skipLocked}`,
-    );
-  }
-
-  /** Undefined if it does not change, or is gone: whoever pruned it does not want its callbacks. */
-  *change(id: string, rule: Rule): Work<BatchStep | undefined> {
-    const { batch, now } = (yield* this.held(id)) ?? {};
-    const outline = batch && rule(batch, now!);
-    if (outline === undefined) return undefined;
-    const isSilent = outline.followUps.length === 0;
-    const step = isSilent ? outline : rule({ ...batch!, ...(yield* this.callbacks(id)) }, now!)!;
-    yield* run(this.#update(step.batch));
-    return step;
-  }
-
-  /** Reads the batch, and locks it until the transaction ends. Call it before unique keys are locked, as pushes do. */
-  *held(id: string): Work<{ readonly batch: KeptBatch; readonly now: Milliseconds } | undefined> {
-    const { key, forUpdate } = this.#dialect;
-    const [row] = yield* rowsOf(this.#select(sql`WHERE id = ${key(id)} ${forUpdate}`));
-    return row && { batch: batchOf(row), now: moment(row.at(-1))! };
-  }
-
-  #select(rest: Sql): Sql {
-    const { read, tables, now } = this.#dialect;
-    const texts = [read('id'), read('name'), read('sent')];
-    return sql`SELECT ${texts}, ${COLUMNS}, ${now()} FROM ${tables.batches} ${rest}`;
-  }
-
-  #update({ id, pending, completed, failed, skipped, finishedAt, cancelledAt, openUntil, sent }: KeptBatch): Sql {
-    const { tables, key } = this.#dialect;
-    return sql`UPDATE ${tables.batches} SET pending = ${pending}, completed = ${completed}, failed = ${failed},
-      skipped = ${skipped}, finished_at = ${seconds(finishedAt)}, cancelled_at = ${seconds(cancelledAt)},
-      open_until = ${seconds(openUntil)}, sent = ${sent.join(',')} WHERE id = ${key(id)}`;
-  }
+function update(
+  { tables, key }: Wording,
+  { id, pending, completed, failed, skipped, finishedAt, cancelledAt, openUntil, sent }: KeptBatch,
+): Sql {
+  return sql`UPDATE ${tables.batches} SET pending = ${pending}, completed = ${completed}, failed = ${failed},
+    skipped = ${skipped}, finished_at = ${seconds(finishedAt)}, cancelled_at = ${seconds(cancelledAt)},
+    open_until = ${seconds(openUntil)}, sent = ${sent.join(',')} WHERE id = ${key(id)}`;
 }
 
 /** Selects a row if there is an unfinished batch. @param condition a further condition on the batch */

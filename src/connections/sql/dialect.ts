@@ -41,7 +41,6 @@ import {
 } from '../contract';
 import type { FailedEntry } from '../failed-store';
 import type { BatchChange } from '../kit/batch-counts';
-import type { BatchRows } from './batches';
 import type { CallMark } from './calls';
 import {
   raw,
@@ -102,7 +101,6 @@ export interface Dialect {
   readonly removeJobs: (page: Sql) => Work<Removed>;
   readonly failed: FailedColumns;
   readonly jobs: JobStatements;
-  readonly batches: BatchRows;
   readonly lanes: LaneStatements;
   /** The maximum number of jobs that one call pushes, if other than the usual limit of a call. */
   readonly pushedPage?: number;
@@ -117,6 +115,9 @@ export interface Dialect {
   /** A session on a transaction that the user has begun; undefined if we do not know such transactions. */
   readonly sessionOf: (transaction: unknown) => SqlSession | undefined;
 }
+
+/** How a database writes what all do: what its own statements are made of. */
+export type Wording = Omit<Dialect, 'jobs'>;
 
 /**
  * What an error means for a call.

@@ -8,7 +8,7 @@ import { isTakenBack, readTies, type Ties } from '../../payload/ties';
 import type { Entry, Reservation, ReserveReply, Settled, Settlement, Wanted } from '../contract';
 import { isStoreAway } from '../errors';
 import { NOTHING, Settling } from '../kit/connection';
-import { findUnfinished, type BatchRows } from './batches';
+import { cancelledBatches, findUnfinished } from './batches';
 import { CallClients, type CallClient } from './calls';
 import type { SqlLanes } from './lanes';
 import {
@@ -21,7 +21,7 @@ import {
   type ReservationToken,
   type TiedReservation,
   type Dialect,
-  type Line,
+  type Wording,
   type LaneMove,
   type Leaving,
   type TakenJob,
@@ -162,7 +162,7 @@ export class Exchanger {
     const back = reservations.filter(({ counters }) => counters.releases > 0).flatMap(takenBack);
     if (back.length > 0) yield* dialect.jobs.takeBack(back);
     const ordered = yield* this.#withReasons(reservations);
-    const marked = isCancelling ? yield* withCancelledBatches(ordered, dialect.batches) : ordered;
+    const marked = isCancelling ? yield* withCancelledBatches(ordered, dialect) : ordered;
     const { stuck, late, ...rest } = outlook;
     const reply = { reservations: marked, setAside: [], ...rest };
     return { settled, reply, unreadable, sentTo, roomy, stuck, late };
@@ -231,11 +231,11 @@ function takenBack({ payload, token }: Reservation): readonly TiedReservation[] 
   return tied !== undefined && isTakenBack(tied.unique) ? [{ ...(token as ReservationToken), tied }] : [];
 }
 
-function* withCancelledBatches(reservations: readonly Reservation[], batches: BatchRows): Work<readonly Reservation[]> {
+function* withCancelledBatches(reservations: readonly Reservation[], dialect: Dialect): Work<readonly Reservation[]> {
   const ids = reservations.map(({ payload }) => readTies(payload)?.batch?.id ?? '');
   const known = new Set(ids.filter((id) => id !== ''));
   if (known.size === 0) return reservations;
-  const cancelled = yield* batches.cancelledOf([...known]);
+  const cancelled = yield* cancelledBatches(dialect, [...known]);
   return reservations.map((reservation, at) =>
     cancelled.has(ids[at]!) ? { ...reservation, cancelled: reservation.cancelled || true } : reservation,
   );
@@ -269,9 +269,7 @@ export const FOR_EVER = 9_999_999_999_999;
 
 /** Selects the row that `queueOutlook` reads. */
 export function outlookStatement(
-  { orders, batches }: Dialect['tables'],
-  { of, state, unplaced, at }: Line,
-  read: Dialect['read'],
+  { tables: { orders, batches }, line: { of, state, unplaced, at }, read }: Wording,
   queue: string | Sql,
 ): Sql {
   const line = of(queue);

@@ -16,8 +16,9 @@ import {
 } from '../failed-store';
 import { nextToRead } from '../../base/collections';
 import { retried } from '../kit/batch-counts';
+import { changeBatch, heldBatch } from './batches';
 import { countMany } from './queues';
-import { newJob, type Dialect, type NewFailure } from './dialect';
+import { newJob, type Dialect, type NewFailure, type Wording } from './dialect';
 import { repeatable, DatabasePart } from './database';
 import {
   numeral,
@@ -75,7 +76,7 @@ export class FailedJobs extends DatabasePart implements FailedStore {
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
     const { id, queue, failedAt } = entry;
     const { dialect } = this;
-    const { batches, jobs, key, failed, transaction, skipLocked } = dialect;
+    const { jobs, key, failed, transaction, skipLocked } = dialect;
     const purpose = { consequence: `the failed job ${id} was not retried`, writes: 'once' } as const;
     const ties = readTies(payload);
     const batch = ties?.batch;
@@ -87,12 +88,12 @@ export class FailedJobs extends DatabasePart implements FailedStore {
         // If another call is retrying it, it is as good as gone.
         if ((yield* rowsOf(sql`SELECT 1 ${thisJob} ${skipLocked}`)).length === 0) return false;
         yield* runEach(jobs.remember([queue]));
-        if (batch !== undefined) yield* batches.held(batch.id);
+        if (batch !== undefined) yield* heldBatch(dialect, batch.id);
         const refused = yield* jobs.push([job], undefined);
         const held = typeof refused === 'object' ? refused.get(0) : undefined;
         if (held !== undefined && 'duplicate' in held) return { held: held.duplicate };
         yield* written(sql`DELETE ${thisJob}`);
-        if (batch !== undefined) yield* batches.change(batch.id, retried(batch.weight));
+        if (batch !== undefined) yield* changeBatch(dialect, batch.id, retried(batch.weight));
         return true;
       }),
     );
@@ -264,7 +265,7 @@ function entryOf(row: SqlRow, payloadOf: Dialect['failed']['payloadOf']): Failed
  *
  * @param of the jobs it comes from, as `FROM … WHERE …`: nothing is added if there are none
  */
-export function addFailed(dialect: FailedDialect, entry: NewFailure, of = raw(''), payload?: Sql): Sql {
+export function addFailed(dialect: Wording, entry: NewFailure, of = raw(''), payload?: Sql): Sql {
   const table = dialect.tables.failed;
   const { uuid = null, ...row } = { ...rowOf(dialect, entry), ...(payload && { payload }) };
   const free = sql`CASE WHEN EXISTS (SELECT 1 FROM ${table} WHERE uuid = ${uuid}) THEN ${uuidv7()} ELSE ${uuid} END`;
@@ -272,9 +273,7 @@ export function addFailed(dialect: FailedDialect, entry: NewFailure, of = raw(''
   return sql`INSERT INTO ${table} (${columns}) SELECT ${[free, ...Object.values(row)]} ${of}`;
 }
 
-type FailedDialect = Pick<Dialect, 'tables' | 'key' | 'text' | 'failed'>;
-
-function rowOf({ key, text, failed }: FailedDialect, entry: NewFailure): Row {
+function rowOf({ key, text, failed }: Wording, entry: NewFailure): Row {
   const { id, connection, queue, payload, exception, name, attempts } = entry;
   return {
     uuid: key(id),

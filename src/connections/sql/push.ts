@@ -13,7 +13,7 @@ import { skipped } from '../kit/batch-counts';
 import { Lane } from '../kit/lane';
 import { followerOf, newJob, type Holders, type QueuedJob, type Dialect, type PushAnswer } from './dialect';
 import { otherDatabase, packetTooLarge } from './errors';
-import { queuesOf } from './batches';
+import { changeBatch, queuesOf } from './batches';
 import { timeOf } from './jobs';
 import { removeEnded } from './records';
 import { perform, rowsOf, runAll, runEach, sql, written, type Sql, type SqlSession, type Work } from './statement';
@@ -306,7 +306,7 @@ function* pushOnce(
     if (!isNew) return 'before';
     const batch = begins === undefined ? jobs[0]?.batch?.id : undefined;
     const ties = jobs.map((job) => job.batch);
-    const late = batch === undefined ? undefined : yield* dialect.batches.change(batch, skipped(ties));
+    const late = batch === undefined ? undefined : yield* changeBatch(dialect, batch, skipped(ties));
     if (late !== undefined) {
       if (late.followUps.length > 0) yield* dialect.jobs.push(late.followUps.map(followerOf), undefined);
       return 'skipped';

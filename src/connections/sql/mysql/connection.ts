@@ -13,8 +13,7 @@ import type { Socket } from 'node:net';
 import { bracketed, peerError, unbracketed } from '../../kit/requirements';
 import { polling } from '../waiters';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
-import { BatchRows, type BatchDialect } from '../batches';
-import { tiedIn, type Addition, type Dialect } from '../dialect';
+import { tiedIn, type Addition, type Dialect, type Wording } from '../dialect';
 import {
   insertInto,
   numeral,
@@ -164,7 +163,7 @@ const tiedEnd = raw(`CASE WHEN LOCATE('${TIES_OPENING}', ${END}) > 0 THEN ${END}
 
 export function mysqlDialect(names: MysqlNames): Dialect {
   const { now } = names;
-  const common: BatchDialect = {
+  const wording: Wording = {
     tables: names,
     now,
     after: (seconds) => sql`${now()} + ${seconds}`,
@@ -179,10 +178,6 @@ export function mysqlDialect(names: MysqlNames): Dialect {
     },
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
     forUpdate: raw('FOR UPDATE'),
-  };
-  const batches = new BatchRows(common);
-  return {
-    ...common,
     insertNew: (table, row) => insertInto(table, row, 'INSERT IGNORE'),
     // Without it the server reads all records of the kind for each page.
     alongKind: raw('FORCE INDEX (kind)'),
@@ -211,13 +206,12 @@ export function mysqlDialect(names: MysqlNames): Dialect {
       return { due_at: null, available_at: Math.floor(at), place: tail + 1 };
     },
     failed: failedColumns(now),
-    jobs: new MysqlJobs(names, batches),
-    batches,
     lanes: mysqlLanes(names),
     recordsCalls: true,
     ...mysqlErrors,
     sessionOf: transactionSession,
   };
+  return { ...wording, jobs: new MysqlJobs(names, wording) };
 }
 
 /** In one packet. */

@@ -16,6 +16,7 @@ import {
   type Exchange,
   type Exchanged,
   type TakenJob,
+  type Wording,
 } from '../dialect';
 import { addFailed } from '../failed';
 import { FOR_EVER, outlookOf, outlookStatement, queueOutlook } from '../exchange';
@@ -31,22 +32,19 @@ import {
   COUNT_TAKEN,
   DELAYED,
   dueOf,
-  failedColumns,
   findTail,
   heldBy,
   HELD_AT,
   MOST_PLACE,
-  mysqlLine,
   READY,
   RESERVED,
   UNHELD,
-  keyOf,
   type MysqlNames,
 } from './rows';
 import { packet } from './pool';
 import { retakeKeys } from './keys';
 
-export function* exchange(names: MysqlNames, { endings, request, mark }: Exchange): Work<Exchanged> {
+export function* exchange(names: MysqlNames, wording: Wording, { endings, request, mark }: Exchange): Work<Exchanged> {
   const isRetry = mark.unheard.length > 0;
   const taken = request === undefined ? raw('FALSE') : sql`@onqueue_left < ${mostJobs(request)}`;
   const answer = {
@@ -58,13 +56,13 @@ export function* exchange(names: MysqlNames, { endings, request, mark }: Exchang
   const writes = [
     sql`SET @onqueue_now = ${names.now()}, @onqueue_before = NULL`,
     ...(isRetry ? [...lockCalls(names, mark), giveBack(names, mark)] : []),
-    ...settle(names, endings),
+    ...settle(names, wording, endings),
     ...(request === undefined ? [] : take(names, request, mark)),
     recordCall(names, mark, raw('@onqueue_now'), answer),
   ];
   const isLeaving = endings.some(({ leaves }) => leaves !== undefined);
   const settled = raw(`SELECT @onqueue_settled, @onqueue_now${isLeaving ? ', @onqueue_sent_to' : ''}`);
-  const reads = request === undefined ? [settled] : [settled, ...found(names, request, holderOf(mark))];
+  const reads = request === undefined ? [settled] : [settled, ...found(names, wording, request, holderOf(mark))];
   return exchanged(yield* packet(writes, reads), request);
 }
 
@@ -88,7 +86,7 @@ function giveBack({ jobs, turns, queues }: MysqlNames, { client, unheard }: Call
  * Sets `@onqueue_settled` to the ids of the endings that it writes, plus those in `@onqueue_before`. Only jobs that are
  * still reserved are ended.
  */
-function settle(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
+function settle(names: MysqlNames, wording: Wording, endings: readonly Ending[]): readonly Sql[] {
   const { jobs } = names;
   const statements = [sql`SET @onqueue_settled = NULL`];
   if (endings.length > 0) {
@@ -97,12 +95,11 @@ function settle(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
       sql`SELECT GROUP_CONCAT(id) INTO @onqueue_settled FROM ${jobs} FORCE INDEX (PRIMARY) WHERE ${heldBy(endings)} FOR UPDATE`,
     );
   }
-  const failing = { tables: names, key: keyOf, text: String, failed: failedColumns(() => raw('@onqueue_now')) };
   const gone = endings.filter(({ kind }) => kind !== 'released');
   for (const ending of endings) {
     if (ending.kind === 'failed') {
       const payload = ending.asStored ? raw('payload') : undefined;
-      statements.push(addFailed(failing, ending.entry, sql`FROM ${jobs} WHERE ${heldBy([ending])}`, payload));
+      statements.push(addFailed(wording, ending.entry, sql`FROM ${jobs} WHERE ${heldBy([ending])}`, payload));
     }
     if (ending.kind === 'released') statements.push(...release(names, ending));
   }
@@ -224,13 +221,11 @@ function spend({ jobs, turns }: MysqlNames, queue: string, mark: CallMark): Sql 
 }
 
 /** Selects what was taken, by the end of the leases, which is in the index; and for each queue what else there is. */
-function found(names: MysqlNames, { queues }: Wanted, holder: string): readonly Sql[] {
-  const { jobs, turns } = names;
-  const line = mysqlLine(names);
+function found({ jobs, turns }: MysqlNames, wording: Wording, { queues }: Wanted, holder: string): readonly Sql[] {
   return [
     sql`SELECT id, payload, ${raw(COUNTERS)}, cancelled, NULL, queue, place FROM ${jobs} FORCE INDEX (${turns})
       WHERE queue IN (${queues}) AND state = ${RESERVED} AND turn = @onqueue_lease AND holder = ${holder}`,
-    ...queues.map((queue) => outlookStatement(names, line, raw, queue)),
+    ...queues.map((queue) => outlookStatement(wording, queue)),
   ];
 }
 

@@ -2,7 +2,7 @@
 import type { Seconds } from '../../../base/clock';
 import type { BatchEnd, NewBatch } from '../../batch-store';
 import type { RenewResult } from '../../contract';
-import type { BatchRows } from '../batches';
+import { batchBeginning } from '../batches';
 import type { CallMark } from '../calls';
 import {
   lanesIn,
@@ -16,6 +16,7 @@ import {
   type QueuedJob,
   type ReservationToken,
   type TiedReservation,
+  type Wording,
 } from '../dialect';
 import { firstTwin } from '../jobs';
 import { raw, run, runEach, sql, transaction, valueOf, type Sql, type Work } from '../statement';
@@ -44,11 +45,11 @@ const TWIN_WAIT = 2;
 
 export class MysqlJobs implements JobStatements {
   readonly #names: MysqlNames;
-  readonly #batches: BatchRows;
+  readonly #wording: Wording;
 
-  constructor(names: MysqlNames, batches: BatchRows) {
+  constructor(names: MysqlNames, wording: Wording) {
     this.#names = names;
-    this.#batches = batches;
+    this.#wording = wording;
   }
 
   push(jobs: readonly QueuedJob[], mark: CallMark | undefined, begins?: NewBatch): Work<PushAnswer> {
@@ -130,7 +131,7 @@ export class MysqlJobs implements JobStatements {
   ): Work<PushAnswer> {
     const looks = [
       sql`SET @onqueue_now = ${this.#names.now()}, @onqueue_end = NULL, @onqueue_held = ''`,
-      ...(begins === undefined ? findEnd(this.#names, batch) : this.#batches.beginning(begins)),
+      ...(begins === undefined ? findEnd(this.#names, batch) : batchBeginning(this.#wording, begins)),
     ];
     if (mark === undefined) return yield* this.#pushOfBatchWithin(batch, claims, looks);
     const writes = [
@@ -183,7 +184,7 @@ export class MysqlJobs implements JobStatements {
   }
 
   exchange(asked: Exchange): Work<Exchanged> {
-    return exchange(this.#names, asked);
+    return exchange(this.#names, this.#wording, asked);
   }
 
   *renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]> {

@@ -12,7 +12,6 @@ import { postgresErrors } from './errors';
 import { postgresHints, postgresRecordWakes } from './channel';
 import { postgresSchema } from './schema';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
-import { BatchRows, type BatchDialect } from '../batches';
 import { indexedLine, tiedIn, type Dialect, type FailedColumns } from '../dialect';
 import { AFTER_ALL, BEFORE_ALL } from '../jobs';
 import { insertInto, numeral, raw, rowsOf, run, runAll, sql, transaction, type Row, type Sql } from '../statement';
@@ -114,8 +113,7 @@ const PUSHES_AT_ONCE = 20;
 export function postgresDialect(names: Identifiers): Dialect {
   const { now } = names;
   const tables = eachTable(names.given, (name) => raw(quoted(name)));
-  const insertNew = (table: Sql, row: Row): Sql => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`;
-  const common: BatchDialect = {
+  return {
     tables,
     now,
     after: (seconds) => sql`${now()} + ${seconds}`,
@@ -137,10 +135,7 @@ export function postgresDialect(names: Identifiers): Dialect {
     },
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
     forUpdate: raw('FOR UPDATE'),
-  };
-  return {
-    ...common,
-    insertNew,
+    insertNew: (table, row) => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`,
     addOnce: ({ amounts, ...source }) => {
       const { sums } = tables;
       return run(
@@ -179,7 +174,6 @@ export function postgresDialect(names: Identifiers): Dialect {
     },
     failed: failedColumns(now),
     jobs: new PostgresJobs(names),
-    batches: new BatchRows(common),
     lanes: postgresLanes(names),
     pushedPage: PUSHED_PAGE,
     pushesAtOnce: PUSHES_AT_ONCE,

@@ -19,8 +19,8 @@ import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Diagnosis } from '../../contract';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
-import { BatchRows, findUnfinished, type BatchDialect } from '../batches';
-import { tiedIn, type Dialect } from '../dialect';
+import { findUnfinished } from '../batches';
+import { tiedIn, type Dialect, type Wording } from '../dialect';
 import { addAmounts, noteSequence } from '../records';
 import { isUnfit } from './errors';
 import { SqliteJobs } from './jobs';
@@ -151,10 +151,12 @@ const PUSHED_PAGE = 250;
  */
 export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDatabase): SqliteDialect {
   const tables = eachTable(names, raw);
-  const common: BatchDialect = {
+  const after: Wording['after'] = (seconds) => sql`${toMicroseconds(now() + seconds)}`;
+  const lanes = new SqliteLanes(tables, now);
+  const wording: Wording = {
     tables,
     now: () => sql`${now()}`,
-    after: (seconds) => sql`${toMicroseconds(now() + seconds)}`,
+    after,
     read,
     text: String,
     key: String,
@@ -162,16 +164,11 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     remove: (table, key, page) => sql`DELETE FROM ${table} WHERE (${key.map((name) => raw(name))}) IN (${page})`,
     skipLocked: raw(''),
     forUpdate: raw(''),
-  };
-  const batches = new BatchRows(common);
-  const lanes = new SqliteLanes(tables, now);
-  return {
-    ...common,
     alongKind: raw(''),
     rows: (count) => sql`${count}`,
     insertNew: (table, row) => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`,
     *addOnce(addition) {
-      if ((yield* written(noteSequence(tables.sums, addition, common.after(addition.keep)))) === 0) return;
+      if ((yield* written(noteSequence(tables.sums, addition, after(addition.keep)))) === 0) return;
       yield* run(
         addAmounts(
           tables.sums,
@@ -198,12 +195,11 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
       return { available_at: at, place: { text: `${tailOf(tables.jobs.text, '?')} + 1`, values: [queue] } };
     },
     failed: failedColumns(now),
-    jobs: new SqliteJobs(tables, batches, lanes, now, own),
-    batches,
     lanes,
     pushedPage: PUSHED_PAGE,
     recordsCalls: false,
     trouble: (error) => (isUnfit(error) ? 'unfit' : 'refused'),
     sessionOf: (transaction) => userTransaction(transaction, own.connection),
   };
+  return { ...wording, jobs: new SqliteJobs(wording, lanes, now, own) };
 }

@@ -22,7 +22,7 @@ import {
   laneColumns,
   runningColumn,
   valuesOf,
-  type Dialect,
+  type Wording,
   type Ending,
   type Exchange,
   type Exchanged,
@@ -34,23 +34,12 @@ import {
   type TakenJob,
   type TiedReservation,
 } from '../dialect';
-import { changesOf, type BatchRows } from '../batches';
+import { beginBatch, changeBatch, changesOf, leaveBatches } from '../batches';
 import { addFailed } from '../failed';
 import { firstTwin } from '../jobs';
 import { outlookOf, outlookStatement, queueOutlook, toMicroseconds, type QueueOutlook } from '../exchange';
 import { raw, rowsOf, run, written, type RowId, type Sql, type SqlRow, type SqlValue, type Work } from '../statement';
-import {
-  INDEXED_END,
-  INDEXED_LENGTH,
-  TEXT_LENGTH,
-  endOfLine,
-  failedColumns,
-  read,
-  sqliteLine,
-  statementsOf,
-  storable,
-  tailOf,
-} from './schema';
+import { INDEXED_END, INDEXED_LENGTH, TEXT_LENGTH, endOfLine, statementsOf, storable, tailOf } from './schema';
 import { UNIQUE_COLUMNS, UniqueKeys, type KeyedJob } from './keys';
 import { isWithin, type OwnDatabase } from './engine';
 import { SqliteLanes, type OpenLanes } from './lanes';
@@ -88,18 +77,16 @@ export class SqliteJobs implements JobStatements {
   readonly #now: () => Seconds;
   readonly #keys: UniqueKeys;
   readonly #lanes: SqliteLanes;
-  readonly #batches: BatchRows;
-  readonly #failing: Parameters<typeof addFailed>[0];
+  readonly #wording: Wording;
   readonly #sql: ReturnType<typeof statementsOn>;
 
-  constructor(tables: Dialect['tables'], batches: BatchRows, lanes: SqliteLanes, now: () => Seconds, own: OwnDatabase) {
-    this.#batches = batches;
+  constructor(wording: Wording, lanes: SqliteLanes, now: () => Seconds, own: OwnDatabase) {
+    this.#wording = wording;
     this.#now = now;
     this.#own = own;
-    this.#keys = new UniqueKeys(tables);
+    this.#keys = new UniqueKeys(wording.tables);
     this.#lanes = lanes;
-    this.#failing = { tables, key: String, text: String, failed: failedColumns(now) };
-    this.#sql = statementsOn(tables);
+    this.#sql = statementsOn(wording);
   }
 
   *push(jobs: readonly QueuedJob[], _mark: CallMark | undefined, begins?: NewBatch): Work<PushAnswer> {
@@ -107,13 +94,13 @@ export class SqliteJobs implements JobStatements {
     const twin = yield* firstTwin(jobs, (job) => this.#findTwin(job, now));
     if (twin !== undefined) return twin;
     const batch = begins?.id ?? jobs[0]?.batch?.id;
-    const end = batch === undefined ? undefined : yield* this.#batches.begin(batch, begins);
+    const end = batch === undefined ? undefined : yield* beginBatch(this.#wording, batch, begins);
     if (end !== undefined) return end;
     const keyed = hasKeys(jobs) ? yield* this.#keys.take(jobs, now) : undefined;
     const added = keyed?.added ?? jobs;
     yield* this.#add(added, now);
     if (batch !== undefined) {
-      const step = yield* this.#batches.change(batch, joined(added.map((job) => job.batch)));
+      const step = yield* changeBatch(this.#wording, batch, joined(added.map((job) => job.batch)));
       yield* this.#add(step?.followUps.map(followerOf) ?? [], now);
     }
     return keyed?.holders;
@@ -218,7 +205,7 @@ export class SqliteJobs implements JobStatements {
   /** Pushes what these endings cause: their followers, and what their batches send. Returns the queues of the latter. */
   *#goOn(endings: readonly Ending[], now: Seconds): Work<readonly string[]> {
     yield* this.#add(followersOf(endings), now);
-    const sent = yield* this.#batches.leave(changesOf(endings.flatMap(({ leaves }) => leaves ?? [])));
+    const sent = yield* leaveBatches(this.#wording, changesOf(endings.flatMap(({ leaves }) => leaves ?? [])));
     yield* this.#add(sent.map(followerOf), now);
     return sent.map(({ queue }) => queue);
   }
@@ -270,7 +257,7 @@ export class SqliteJobs implements JobStatements {
       return true;
     }
     if ((yield* written(this.#sql.to('remove', [id, fence]))) === 0) return false;
-    yield* run(addFailed(this.#failing, ending.entry));
+    yield* run(addFailed(this.#wording, ending.entry));
     return true;
   }
 
@@ -321,7 +308,8 @@ const COMPARISON = { larger: 'max', smaller: 'min', number: (column: string) => 
 /** The values of `UNIQUE_COLUMNS`. */
 const NO_KEYS = [null, null, null, null];
 
-function statementsOn(tables: Dialect['tables']) {
+function statementsOn(wording: Wording) {
+  const { tables } = wording;
   const jobs = tables.jobs.text;
   const end = (which: 'min' | 'max', queue: string): string => endOfLine(jobs, which, queue);
   const tail = (queue: string): string => tailOf(jobs, queue);
@@ -342,7 +330,7 @@ function statementsOn(tables: Dialect['tables']) {
     findDelayed: `SELECT 1 FROM ${jobs} WHERE queue = ? AND ${DELAYED} AND ${INDEXED_LENGTH} = length(CAST(? AS BLOB))
       AND ${INDEXED_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`,
     tail: `SELECT ${tail('?1')}`,
-    outlook: outlookStatement(tables, sqliteLine(tables), read, raw('?1')).text,
+    outlook: outlookStatement(wording, raw('?1')).text,
     // To the head, ordered by the end of the lease.
     reclaim: `UPDATE ${jobs} SET place = ifnull(${end('min', '?1')}, 1) - 1 - ?3 + n, ${UNHELD}, ${countCrash(COMPARISON)}
       FROM (${within(jobs, `${RESERVED} AND lease_until <= ?2`, 'lease_until, place')}) WHERE id = chosen

@@ -12,9 +12,9 @@ import {
   leadOf,
   peek,
 } from '../../../../src/connections/sql/jobs';
-import { BatchRows } from '../../../../src/connections/sql/batches';
+import { batchRemoval, cancelledBatches } from '../../../../src/connections/sql/batches';
 import { sqliteDialect } from '../../../../src/connections/sql/sqlite/connection';
-import { performNow, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
+import { performNow, written, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/address';
 import { Worker } from '../../../../src/worker/worker';
 import { testApplication } from '../../../support/application';
@@ -197,13 +197,12 @@ describe('the indexes', () => {
     explain(rewrite(dialect, [{ ...first!, payload: Buffer.from('{}'), uuid: 'd' }]));
     explain(newestJob(dialect));
     explain(clearHeads(dialect, 'default', '10', 10));
-    const batches = new BatchRows(dialect);
     const begins = { id: 'batch', name: 'images', allowsFailures: false, callbacks: [] };
     explain(jobs.push([{ ...job('e', 0), batch: { id: 'batch', weight: 1 } }], undefined, begins));
     const leaves = { id: 'batch', change: { pending: -1, completed: 1 } };
     explain(jobs.exchange({ endings: [{ ...first!, kind: 'removed', leaves }], request: undefined, mark }));
-    explain(batches.cancelledOf(['batch']));
-    explain(batches.prune(60, true));
+    explain(cancelledBatches(dialect, ['batch']));
+    explain(written(batchRemoval(dialect, 60, true, 10)));
     explain(clearHeads(dialect, 'default', '10', 10));
     explain(clearBehind(dialect, 'default', 'ready', '0', '0:0'));
 
