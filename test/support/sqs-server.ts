@@ -14,8 +14,8 @@ export interface Fault {
   readonly action: string;
   /** The number of calls that fail. Default: 1. */
   readonly calls?: number;
-  /** `refuse`: the call fails with this error. `lose`: it is carried out but not answered. `hang`: nothing happens. */
-  readonly kind: 'refuse' | 'lose' | 'hang';
+  /** `refuse`: the call fails with this error. `lose`: it is carried out but not answered. `garble`: it is, and the answer cannot be read. `hang`: nothing happens. */
+  readonly kind: 'refuse' | 'lose' | 'garble' | 'hang';
   readonly code?: string;
   readonly status?: number;
 }
@@ -180,6 +180,7 @@ export class SqsServer {
       }
       const output = await this.#carryOut(action, input, response);
       if (fault?.kind === 'lose') request.socket.destroy();
+      else if (fault?.kind === 'garble') response.end('{"Successful":[{');
       else this.#answer(response, 200, output);
     } catch (error) {
       const { code, status, message } =

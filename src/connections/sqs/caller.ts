@@ -1,10 +1,11 @@
 /** Calls SQS through a client of the AWS SDK, and explains what a failure means. */
 import type { SQS, MessageAttributeValue, SQSClientConfig } from '@aws-sdk/client-sqs';
 import { foreignText } from '../../base/foreign-error';
+import { errorMessage } from '../../base/exception-text';
 import { StoreCaller, type CallerSettings, type CallFailure, type Purpose, type Verdict } from '../kit/caller';
 import { sqsQueueMissing, sqsReply } from './errors';
-import { systemClock, StoreClock, within, Silence } from '../../base/clock';
-import type { SqsConfig } from './driver';
+import { systemClock, StoreClock, within, Silence, type Milliseconds } from '../../base/clock';
+import { problemOfCredentials, type SqsConfig, type SqsCredentials } from './driver';
 import { peerError } from '../kit/requirements';
 
 export interface Request extends Purpose {
@@ -88,10 +89,14 @@ export interface SqsLink {
  */
 export function openLink(connection: string, { region, endpoint, credentials, options }: SqsConfig): SqsLink {
   const client = new (loadSdk(connection).SQS)({
+    // A long poll of each queue takes a socket, and must leave one for renewals and outcomes.
+    requestHandler: { httpAgent: { maxSockets: Infinity }, httpsAgent: { maxSockets: Infinity } },
     ...options,
     ...(region !== undefined && { region }),
     ...(endpoint !== undefined && { endpoint }),
-    ...(credentials !== undefined && { credentials: credentials as NonNullable<SQSClientConfig['credentials']> }),
+    ...(credentials !== undefined && {
+      credentials: (typeof credentials === 'function' ? renewing(credentials) : credentials) as Credentials,
+    }),
     // The caller decides what is repeated: the client would repeat a push that was carried out.
     maxAttempts: 1,
   });
@@ -111,6 +116,25 @@ export function openLink(connection: string, { region, endpoint, credentials, op
     { step: 'deserialize', name: 'onqueueServerTime' },
   );
   return { client, time };
+}
+
+type Credentials = NonNullable<SQSClientConfig['credentials']>;
+
+/** The SDK asks again five minutes before credentials expire, and never if they do not say when. */
+const TRUSTED: Milliseconds = 600_000;
+
+function renewing(give: () => Promise<SqsCredentials>): () => Promise<SqsCredentials> {
+  return async () => {
+    try {
+      const given = await give();
+      const problem = problemOfCredentials(given);
+      if (problem !== undefined) throw new TypeError(problem);
+      return { ...given, expiration: given.expiration ?? new Date(systemClock.now() + TRUSTED) };
+    } catch (error) {
+      // As providers of the SDK say it: nothing was sent.
+      throw Object.assign(new Error(errorMessage(error), { cause: error }), { name: 'CredentialsProviderError' });
+    }
+  };
 }
 
 function note(time: StoreClock, response: unknown): void {
@@ -179,7 +203,8 @@ export function verdictOn(error: unknown): Verdict {
     return isUnusable(thrown) ? 'final' : 'lost';
   }
   if (isThrottled(thrown) || status === 503) return 'passing';
-  return status >= 500 && !isUnusable(thrown) ? 'lost' : 'final';
+  // An answer that nobody can read may follow a request that was carried out.
+  return (status < 300 || status >= 500) && !isUnusable(thrown) ? 'lost' : 'final';
 }
 
 export function isThrottled(thrown: Thrown): boolean {
@@ -218,8 +243,8 @@ function isNamed(names: RegExp, thrown: Thrown): boolean {
   return names.test(codeOf(thrown)) || names.test(thrown.name ?? '');
 }
 
-function isWithoutRegion({ message }: Thrown): boolean {
-  return message === 'Region is missing';
+function isWithoutRegion({ message = '' }: Thrown): boolean {
+  return /^Region (is missing|not accepted)/.test(message);
 }
 
 // Also checks the message: the SDK keeps nothing else of an error of another realm, as in a test runner's sandbox.

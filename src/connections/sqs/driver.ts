@@ -11,6 +11,8 @@ export interface SqsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
+  /** When they expire: a function is asked for new ones five minutes before, and without it every five minutes. */
+  readonly expiration?: Date | undefined;
 }
 
 /** Amazon SQS, through `@aws-sdk/client-sqs`. */
@@ -24,7 +26,7 @@ export interface SqsConfig extends StoreConfig {
   readonly prefix?: string | undefined;
   /** Suffix of each queue's name, before `.fifo`: `-staging`. Default: none. */
   readonly suffix?: string | undefined;
-  /** `{ accessKeyId, secretAccessKey, sessionToken }`, or a function that returns them. Default: what the AWS SDK finds (the environment, a profile, the role of the machine). */
+  /** `{ accessKeyId, secretAccessKey, sessionToken }`, or a function that returns them, and is asked again. Default: what the AWS SDK finds (the environment, a profile, the role of the machine). */
   readonly credentials?: SqsCredentials | (() => Promise<SqsCredentials>) | undefined;
   /**
    * Returns the message group of a job. On a FIFO queue the jobs of one group run one after the other; on a standard queue, groups
@@ -47,8 +49,7 @@ const withScheme = value.address(/^https?:\/\//, 'https://sqs.eu-west-1.amazonaw
 
 const webAddress: Check = (given) => withScheme(given) ?? problemOfAddress(given as string);
 
-const credentials: Check = (given) => {
-  if (typeof given === 'function') return undefined;
+export const problemOfCredentials: Check = (given) => {
   const { accessKeyId, secretAccessKey } = Object(given) as Record<string, unknown>;
   return typeof accessKeyId === 'string' && typeof secretAccessKey === 'string'
     ? undefined
@@ -69,7 +70,7 @@ export const sqsDriver: Driver<SqsConfig> = {
     endpoint: { check: webAddress },
     prefix: { check: webAddress },
     suffix: { check: value.text },
-    credentials: { check: credentials },
+    credentials: { check: (given) => (typeof given === 'function' ? undefined : problemOfCredentials(given)) },
     group: { check: value.callback },
     deduplicate: { check: value.callback },
     options: { check: value.object },

@@ -10,7 +10,7 @@ import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import { MOST_BYTES } from '../../base/collections';
 import type { Reservation } from '../contract';
 import { givenBack, type Wake } from '../kit/connection';
-import { Holding, sharedNow, attributesOf, entryOf, incoming, remainingDelay } from './message';
+import { Holding, sharedNow, attributesOf, entryOf, incoming, LONGEST_LEASE, remainingDelay } from './message';
 import { renew, settle } from './settle';
 import type { Receive, SqsQueue } from './queue';
 
@@ -22,6 +22,9 @@ const LONGEST_POLL: Seconds = 20;
 
 /** A worker that was woken asks much sooner than this, and one that waits comes back sooner. */
 const LONGEST_KEPT: Seconds = 5;
+
+/** The whole seconds for which SQS is asked to hide a message. It hides none for longer. */
+const wholeLease = (seconds: Seconds): Seconds => Math.min(Math.ceil(seconds), LONGEST_LEASE);
 
 /** Part of a lease that may be over before it is renewed for a job that is handed out. */
 const STALE = 1 / 3;
@@ -41,7 +44,7 @@ export class Inbox {
   constructor(queue: SqsQueue, clock: Clock, lease: Seconds) {
     this.queue = queue;
     this.#clock = clock;
-    this.#lease = Math.ceil(lease);
+    this.#lease = wholeLease(lease);
   }
 
   /** Holds nothing, and nobody waits here. */
@@ -51,7 +54,7 @@ export class Inbox {
 
   /** Up to `limit` jobs, each with a lease of `seconds` from about now. @throws only if there are none */
   async take(limit: number, seconds: Seconds): Promise<readonly Reservation[]> {
-    const lease = Math.ceil(seconds);
+    const lease = wholeLease(seconds);
     const taken = await this.#takeKept(lease);
     let bytes = 0;
     // A poll under way would have brought any job there is.
@@ -59,10 +62,10 @@ export class Inbox {
       // From a FIFO queue only one at a time: two jobs of one group must not run side by side.
       const wanted = Math.min(limit - taken.length, this.queue.isFifo ? 1 : MOST_RECEIVED);
       try {
-        const received = await this.#receive({ limit: wanted, lease });
-        taken.push(...received);
-        for (const { payload } of received) bytes += payload.length;
-        if (received.length < wanted) break;
+        const { count, jobs } = await this.#receive({ limit: wanted, lease });
+        taken.push(...jobs);
+        for (const { payload } of jobs) bytes += payload.length;
+        if (count < wanted) break;
       } catch (error) {
         if (taken.length === 0) throw error;
         break;
@@ -96,12 +99,15 @@ export class Inbox {
   }
 
   async #pollOn(): Promise<void> {
-    const poll = new AbortController();
-    this.#poll = poll;
     let error: unknown;
     try {
-      while (this.#kept === undefined && this.#listeners.size > 0) {
-        [this.#kept] = await this.#receive({ limit: 1, lease: this.#lease, waits: LONGEST_POLL, signal: poll.signal });
+      // A job that is still delayed wakes as well: a reserve sends ten of those on at once.
+      for (let count = 0; count === 0 && this.#listeners.size > 0;) {
+        // Each request leaves a trace on its signal. One for all would grow for as long as a worker is idle.
+        const { signal } = (this.#poll = new AbortController());
+        const received = await this.#receive({ limit: 1, lease: this.#lease, waits: LONGEST_POLL, signal });
+        [this.#kept] = received.jobs;
+        ({ count } = received);
       }
     } catch (thrown) {
       error = thrown;
@@ -139,7 +145,8 @@ export class Inbox {
     return kept;
   }
 
-  async #receive(receive: Receive): Promise<readonly Reservation[]> {
+  /** `count`: also those that are still delayed, and were sent on. */
+  async #receive(receive: Receive): Promise<{ readonly count: number; readonly jobs: readonly Reservation[] }> {
     const { lease, waits } = receive;
     const askedAt = sharedNow(this.#clock);
     const messages = await this.queue.receive(receive);
@@ -148,9 +155,8 @@ export class Inbox {
     const now = this.queue.caller.link.time.now();
     const early = messages.filter((message) => remainingDelay(message, now) > 0);
     if (early.length > 0) await this.#delayAgain(early, now);
-    return messages
-      .filter((message) => !early.includes(message))
-      .map((message) => this.#reservation(message, receivedAt, lease));
+    const due = messages.filter((message) => !early.includes(message));
+    return { count: messages.length, jobs: due.map((message) => this.#reservation(message, receivedAt, lease)) };
   }
 
   #reservation(message: Message, receivedAt: Milliseconds, lease: Seconds): Reservation {

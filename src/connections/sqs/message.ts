@@ -136,7 +136,7 @@ const SENT = 2n;
 const ENDED = 3n;
 
 /** When SQS takes a message back, however often its lease was renewed. */
-const LONGEST: Milliseconds = 12 * 3600 * 1000;
+export const LONGEST_LEASE: Seconds = 12 * 3600;
 
 const ORIGIN = monotonicOrigin();
 
@@ -181,7 +181,7 @@ export class Holding {
 
   /** How long it can be hidden from now on, in whole seconds: as long as asked for, or as long as SQS still allows. */
   hideable(seconds: Seconds, now: Milliseconds): Seconds {
-    return Math.min(Math.ceil(seconds), Math.floor((this.token.receivedAt + LONGEST - now) / 1000));
+    return Math.min(Math.ceil(seconds), Math.floor((this.token.receivedAt - now) / 1000 + LONGEST_LEASE));
   }
 
   isOurs(now: Milliseconds): boolean {

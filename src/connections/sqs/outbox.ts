@@ -81,7 +81,12 @@ export class Outbox {
     const fields = groupOf === undefined && deduplicate === undefined ? {} : (fieldsIn(payload) ?? {});
     const group = groupOf?.(fields) ?? (isFifo ? name : undefined);
     const deduplication = isFifo ? this.#deduplication(payload, fields) : undefined;
-    const entry = entryOf({ payload, delay: Math.max(delay, 0), group: group && lettersOf(group), deduplication });
+    const entry = entryOf({
+      payload,
+      delay: Math.max(delay, 0),
+      group: group === undefined ? group : lettersOf(group),
+      deduplication,
+    });
     const size = sizeOf(entry);
     if (size > this.#limit) throw new PayloadTooLargeError('The job', this.#connection, size, this.#limit);
     return entry;
@@ -108,9 +113,10 @@ function isUncertain(error: Error): boolean {
   return error instanceof QueueUnavailableError && error.facts.uncertain === true;
 }
 
-/** AWS takes 128 ASCII characters without spaces; anything else becomes a digest. */
-function lettersOf(key: string): string {
-  return /^[!-~]{1,128}$/.test(key) ? key : createHash('sha256').update(key).digest('hex');
+/** AWS takes 128 ASCII characters without spaces; anything else becomes a digest. A field of a payload may be no text. */
+function lettersOf(key: unknown): string {
+  const text = typeof key === 'string' ? key : JSON.stringify(key);
+  return /^[!-~]{1,128}$/.test(text) ? text : createHash('sha256').update(text).digest('hex');
 }
 
 /** Most entries that SQS takes at once. */

@@ -2,7 +2,7 @@ import type { SqsConnection } from '../../../src/connections/sqs/connection';
 import type { Reservation } from '../../../src/connections/contract';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { SqsWorld } from './open-sqs';
-import { reserveFrom, settleIn } from '../../support/exchange';
+import { reserveFrom, settleIn, waitOn } from '../../support/exchange';
 
 const HOUR = 3600;
 const probe = '{"job":"probe","id":"a","attempts":0}';
@@ -74,6 +74,20 @@ it('a release can have a longer delay than SQS holds a message back', async () =
 
   expect(found!.after).toBeGreaterThanOrEqual(3000);
   expect(found!.job.counters).toMatchObject({ attempts: 2, crashes: 0 });
+});
+
+it('jobs that SQS can hold back no longer are sent on ten at a time, whether a wait or a reserve gets the first', async () => {
+  await connection.push(
+    'default',
+    Array.from({ length: 21 }, () => ({ payload: probe, delay: HOUR })),
+  );
+  world.advance(901);
+
+  await waitOn(connection, ['default']);
+  expect((await reserveFrom(connection, { queues: ['default'], limit: 10, lease: 60 })).reservations).toEqual([]);
+
+  expect(queue.counts).toEqual({ ready: 0, delayed: 21, reserved: 0 });
+  expect(world.server.count('ReceiveMessage')).toBe(4);
 });
 
 it('a delayed job outlives the retention time of its queue', async () => {

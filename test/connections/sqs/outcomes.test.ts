@@ -121,6 +121,15 @@ describe('a lease', () => {
     expect((await reserve(1))[0]!.counters).toMatchObject({ attempts: 1, crashes: 1 });
   });
 
+  it('that is to last longer lasts for those twelve hours', async () => {
+    const [job] = await take(1, 100_000);
+    world.advance(40_000);
+    expect(await connection.renew([job!], 100_000)).toEqual(['renewed']);
+
+    world.advance(3190);
+    expect(await settleIn(connection, [completed(job!)])).toEqual(['settled']);
+  });
+
   it('of a deleted job is lost', async () => {
     const [job] = await take();
     queue.purge();

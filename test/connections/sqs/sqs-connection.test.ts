@@ -189,6 +189,18 @@ describe('a job on a FIFO queue', () => {
     expect(entries()).toEqual(['orders.fifo', expect.stringMatching(/^[\da-f]{64}$/), 'orders.fifo']);
   });
 
+  it('is in a group of its own for each value, also if that is no text', async () => {
+    const connection = world.connect({ group: ({ tenant }) => tenant as string });
+    const tenants = [42, 0, '', { id: 7 }];
+    await connection.push(
+      'orders.fifo',
+      tenants.map((tenant) => ({ payload: JSON.stringify({ job: 'probe', tenant, attempts: 0 }) })),
+    );
+
+    const digest = expect.stringMatching(/^[\da-f]{64}$/) as unknown;
+    expect(entries()).toEqual(['42', '0', digest, '{"id":7}']);
+  });
+
   it('is handed out after the previous one in its group has ended, even if both are requested at once', async () => {
     const connection = world.connect({ group: () => 'one' });
     await connection.push('orders.fifo', [{ payload: probe('a') }, { payload: probe('b') }]);

@@ -11,6 +11,7 @@ import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { eventually } from '../../support/eventually';
 import { Project, requireBuild } from '../../support/project';
 import { freePort } from '../../support/redis-server';
+import type { SqsCredentials } from '../../../src/connections/sqs/driver';
 import { credentials, SqsWorld } from './open-sqs';
 import { reserveFrom, settleIn } from '../../support/exchange';
 
@@ -78,7 +79,7 @@ it('throttling that does not end is reported at the deadline with the remedy', a
   expect(bodies()).toEqual([]);
 });
 
-it.each(['lose', 'hang'] as const)(
+it.each(['lose', 'garble', 'hang'] as const)(
   'a push without an answer (%s) is not repeated and is reported as uncertain',
   async (kind) => {
     world.server.fail({ action: 'SendMessageBatch', kind });
@@ -132,7 +133,7 @@ it('jobs that SQS accepted are not reported as unsent', async () => {
   await manager.close();
 });
 
-it.each(['lose', 'hang'] as const)('an outcome without an answer (%s) is written again', async (kind) => {
+it.each(['lose', 'garble', 'hang'] as const)('an outcome without an answer (%s) is written again', async (kind) => {
   const connection = world.connect();
   await connection.push('default', entries);
   const [job] = (await reserveFrom(connection, request)).reservations;
@@ -201,6 +202,42 @@ it.each([
     code: 'E_QUEUE_UNAVAILABLE',
     message: expect.stringMatching(new RegExp(`${code}.*Check the credentials`)),
     facts: { refused: true, uncertain: false },
+  });
+});
+
+it.each([
+  ['fails', () => Promise.reject(new Error('the vault is sealed')), 'the vault is sealed'],
+  ['gives none', async () => ({}) as SqsCredentials, 'expected { accessKeyId, secretAccessKey }'],
+])('a function for credentials that %s is reported at once, and nothing was sent', async (_, give, reason) => {
+  await expect(world.connect({ credentials: give }).push('default', entries)).rejects.toMatchObject({
+    code: 'E_QUEUE_UNAVAILABLE',
+    message: expect.stringContaining('Check the credentials'),
+    facts: { uncertain: false, reason: expect.stringContaining(reason) },
+  });
+  expect(world.server.count('SendMessageBatch')).toBe(0);
+});
+
+it('a function for credentials is asked again before they expire, or after some minutes if they do not say when', async () => {
+  let given = 0;
+  const give = async (): Promise<SqsCredentials> => ({ ...credentials, accessKeyId: `key${(given += 1)}` });
+  const connection = world.connect({ credentials: give });
+  await connection.push('default', entries);
+  await connection.push('default', entries);
+  expect(given).toBe(1);
+
+  const later = Date.now() + 360_000;
+  const now = jest.spyOn(Date, 'now').mockReturnValue(later);
+  await connection.push('default', entries);
+  now.mockRestore();
+
+  expect(given).toBe(2);
+});
+
+it('a region that cannot be is reported at once, and nothing was sent', async () => {
+  await expect(world.connect({ region: 'eu west' }).push('default', entries)).rejects.toMatchObject({
+    code: 'E_QUEUE_UNAVAILABLE',
+    message: expect.stringMatching(/region="eu west".*Give region/),
+    facts: { uncertain: false },
   });
 });
 

@@ -134,6 +134,17 @@ it('a worker on several queues is woken by any of them', async () => {
   expect(await reserve(1, ['default', 'low'])).toMatchObject([{ queue: 'low' }]);
 });
 
+it('a worker on many queues keeps connections for what it has to send', async () => {
+  const names = Array.from({ length: 60 }, (_, index) => `queue${index}`);
+  for (const name of names) world.createQueue(name);
+  void waitOn(connection, names, 3600, never);
+
+  await polling(60);
+  await connection.push('default', [{ payload: probe('a') }]);
+
+  expect(world.server.waiting).toBe(60);
+});
+
 it('a failed long poll ends the wait with its error, and the next reserve asks again', async () => {
   world.server.fail({ action: 'ReceiveMessage', kind: 'refuse', code: 'OverLimit', status: 403 });
 
