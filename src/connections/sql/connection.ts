@@ -140,10 +140,11 @@ export class SqlConnection extends StoreConnection implements Connection {
       const reading = repeatable(consequence);
       for (let looks = 0; ; looks += 1) {
         const job = await this.#database.run(consequence, () => find(this.#dialect, id, queue));
-        if (job !== undefined) return { ...shown(job), queue: job.queue, state: job.state };
+        // Only now does it write: whoever only looks must not wait for the lock of a SQLite file.
+        if (job === undefined) return undefined;
+        if (job !== 'unread') return { ...shown(job), queue: job.queue, state: job.state };
         if (looks === MOST_LOOKS) return 'unseen';
-        // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.
-        if (!(await this.#database.run(reading, () => readSomeIds(this.#dialect, MOST_JOBS)))) return undefined;
+        await this.#database.run(reading, () => readSomeIds(this.#dialect, MOST_JOBS));
       }
     },
     forget: (queue) =>

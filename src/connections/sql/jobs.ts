@@ -48,8 +48,11 @@ export interface FoundJob extends StoredJob {
   readonly state: WaitingState;
 }
 
-/** Several jobs may have this id: prefers a running one, then the first. */
-export function* find(dialect: Dialect, id: string, queue: string | undefined): Work<FoundJob | undefined> {
+/**
+ * Several jobs may have this id: prefers a running one, then the first. `unread`: it may be one of another program, whose payload's
+ * id nobody has read yet.
+ */
+export function* find(dialect: Dialect, id: string, queue: string | undefined): Work<FoundJob | 'unread' | undefined> {
   const { line, read } = dialect;
   const { delayed, reserved } = line.state;
   const [row] = yield* rowsOf(
@@ -58,7 +61,8 @@ export function* find(dialect: Dialect, id: string, queue: string | undefined): 
         CASE WHEN ${reserved} THEN 'reserved' WHEN ${delayed} THEN 'delayed' ELSE 'ready' END
       ${withId(dialect, id, queue)} ORDER BY CASE WHEN ${isHeld} THEN 0 ELSE 1 END, id LIMIT 1`,
   );
-  return row && { ...jobOf(row), queue: String(row.at(-2)), state: String(row.at(-1)) as WaitingState };
+  if (row !== undefined) return { ...jobOf(row), queue: String(row.at(-2)), state: String(row.at(-1)) as WaitingState };
+  return (yield* rowsOf(sql`SELECT id ${unreadJobs(dialect)} LIMIT 1`)).length > 0 ? 'unread' : undefined;
 }
 
 /** `uuid <> ''` is repeated here so that a partial index without empty ids can be used. */
@@ -156,15 +160,17 @@ export function* cancelledOf(
   return new Map(rows.map(([id, reason = null]) => [String(id), reason === null ? true : String(reason)]));
 }
 
+/** Jobs of other programs, whose payload's ids nobody has read. */
+const unreadJobs = ({ tables }: Dialect): Sql => sql`FROM ${tables.jobs} WHERE uuid IS NULL ORDER BY id`;
+
 /**
  * Reads the payload ids of some jobs that other programs inserted, so that they can be found by id. Returns false if there
  * were none left.
  */
-export function* readSomeIds({ tables, read, key, runTogether }: Dialect, most: number): Work<boolean> {
+export function* readSomeIds(dialect: Dialect, most: number): Work<boolean> {
+  const { tables, read, key, runTogether } = dialect;
   const { jobs } = tables;
-  const unread = yield* rowsOf(
-    sql`SELECT id, ${read('payload')} FROM ${jobs} WHERE uuid IS NULL ORDER BY id LIMIT ${most}`,
-  );
+  const unread = yield* rowsOf(sql`SELECT id, ${read('payload')} ${unreadJobs(dialect)} LIMIT ${most}`);
   if (unread.length === 0) return false;
   yield* runTogether(
     unread.map(([id, payload]) => {

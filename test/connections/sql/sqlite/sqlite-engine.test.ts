@@ -61,6 +61,13 @@ describe('a busy file', () => {
     holder.exec('ROLLBACK');
   });
 
+  it('is searched meanwhile for a job that is not there, also by a process that has just begun', async () => {
+    await database.connect().push('default', [{ payload: payload('a') }]);
+    const holder = lockFile();
+    await expect(database.connect().queues.find('b')).resolves.toBeUndefined();
+    holder.exec('ROLLBACK');
+  });
+
   it('is given up at the deadline with an error that says that it is busy, and nothing is written', async () => {
     const connection = database.connect({}, { deadline: meantToPass(0.05) });
     await reserve(connection);
