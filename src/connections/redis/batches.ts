@@ -5,16 +5,11 @@
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { FailedLink } from '../../job/job-context';
 import type { BatchCallback, BatchCallbacks, BatchEvent, BatchState, BatchStore } from '../batch-store';
-import type { Keys } from './keys';
+import { SHARED, type Keys } from './keys';
 import { RedisPart } from './store';
 
 /** The events that happen once. */
 const EVENTS = ['then', 'catch', 'finally', 'next'] as const;
-
-/**
- * The owner outside a cluster: the empty name, which belongs to no queue. Calls that change batches are recorded under it.
- */
-export const SHARED = '';
 
 const NOT_READ = 'the batches were not read';
 

@@ -6,9 +6,8 @@ import { WAITING_STATES, type Diagnosis, type Finding, type RecountOptions } fro
 import { latencyOf } from '../kit/requirements';
 import { closedKey, missingPermissions, WAKING, type RedisCaller } from './caller';
 import { serverVersion } from './client';
-import type { Keys } from './keys';
+import { SHARED, type Keys } from './keys';
 import { tooMuchToRecount } from './refusals';
-import { SHARED } from './batches';
 import type { RedisStore } from './store';
 
 /** In a cluster, version, settings and latency are those of one node. */

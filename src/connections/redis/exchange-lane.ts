@@ -17,7 +17,7 @@ import { MOST_BYTES, MOST_JOBS, pageBytes, groupsOf } from '../../base/collectio
 import type { Milliseconds } from '../../base/clock';
 import { countersIn, countersTail, noCounters, readCounters } from '../../payload/counters';
 import { callTooLong } from './refusals';
-import { CallHead } from './link';
+import { CallHead, type Argument } from './link';
 import { script } from './scripts';
 import { readTies } from '../../payload/ties';
 import { changeBy } from '../kit/batch-counts';
@@ -331,8 +331,6 @@ export function bytesOf(settlement: Settlement): number {
   for (const { entry } of nextOf(settlement)) bytes += pageBytes(entry.payload);
   return bytes;
 }
-
-type Argument = string | number | Buffer;
 
 interface Outcomes {
   /** The indexes of the settlements, in the order written. */

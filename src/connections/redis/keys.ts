@@ -19,6 +19,9 @@ export const TIES = [
   'held',
 ] as const satisfies readonly QueueKey[];
 
+/** Who owns what all queues share, outside a cluster: the empty name, which belongs to no queue. Its calls are recorded under it. */
+export const SHARED = '';
+
 /** The names of further queues are built again each time. */
 const MOST_QUEUES = 1000;
 

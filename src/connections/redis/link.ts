@@ -11,7 +11,7 @@ import { isReadOnly, isRefusedForGood, isRefusedSelect, isReply, loadingError } 
 import type { Client, ClientSource } from './client';
 import type { Script } from './scripts';
 
-type Argument = string | Buffer | number;
+export type Argument = string | Buffer | number;
 
 /** A call as it is sent; a script by its hash. */
 export type Form = readonly [command: string, args: readonly Argument[], head?: CallHead | undefined];

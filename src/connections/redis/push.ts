@@ -55,7 +55,6 @@ export class PushLane extends Lane<Push> {
   #mayRefuse = false;
   /** The batch of the last call sent, if its end is all that can refuse that call. */
   #batch: string | undefined;
-
   /**
    * The last call that is known to be recorded: otherwise Redis has lost it, such as a replica that took over. One that refused an
    * entry is left out: on a full server it may have written nothing.
