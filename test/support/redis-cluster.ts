@@ -61,13 +61,19 @@ export class RedisCluster {
     return this.replicas[this.masters.indexOf(master)]!;
   }
 
-  /** Moves the slot of the key to another master, like `redis-cli --cluster reshard`. */
-  async moveSlot(key: string, to: RedisServer): Promise<void> {
+  /** Begins to move the slot of the key to another master. Until `moveSlot` ends it, no call with several new keys is served. */
+  async beginMove(key: string, to: RedisServer): Promise<{ from: RedisServer; slot: number; target: string }> {
     const from = await this.masterOf(key);
     const slot = Number(await this.call(from, 'cluster', 'keyslot', key));
     const [source, target] = [await this.#idOf(from), await this.#idOf(to)];
     await this.call(to, 'cluster', 'setslot', slot, 'importing', source);
     await this.call(from, 'cluster', 'setslot', slot, 'migrating', target);
+    return { from, slot, target };
+  }
+
+  /** Moves the slot of the key to another master, like `redis-cli --cluster reshard`. */
+  async moveSlot(key: string, to: RedisServer): Promise<void> {
+    const { from, slot, target } = await this.beginMove(key, to);
     for (;;) {
       const keys = (await this.call(from, 'cluster', 'getkeysinslot', slot, 10)) as string[];
       if (keys.length === 0) break;

@@ -89,8 +89,10 @@ function sourceOfCluster(template: Cluster): ClientSource {
         scaleReads: 'master',
         keyPrefix: '',
         clusterRetryStrategy: (_attempt: number, reason?: Error) => retry(reason),
-        // Our caller retries, and knows then that nothing was carried out.
+        // Our caller retries, and knows then whether something may have been carried out.
         retryDelayOnClusterDown: 0,
+        retryDelayOnFailover: 0,
+        maxRedirections: 5,
         // With ioredis' own lookup, one unknown name would keep all nodes from being asked. Besides, certificates are made
         // out to names.
         ...(dnsLookup === lookup && { dnsLookup: keepName }),

@@ -7,7 +7,7 @@ import type { OldVersion } from '../kit/requirements';
 
 /** With one of these words Redis says that it does not serve now, or does not serve us; nothing was carried out. */
 const UNAVAILABLE =
-  /\b(LOADING|READONLY|OOM|MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|max number of clients|invalid password)\b/;
+  /\b(LOADING|READONLY|OOM|MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|max number of clients|invalid password|Too many Cluster redirections)\b/;
 
 /** The server has the command under another name, or not at all; the second form comes from within a script. */
 const UNKNOWN_COMMAND = /\bunknown command\b|\bUnknown Redis command called from script\b/;
@@ -16,7 +16,8 @@ const UNKNOWN_COMMAND = /\bunknown command\b|\bUnknown Redis command called from
 const PERMISSION = /\bNOPERM\b|user executing the script can't|ACL failure in script/;
 
 /** The server, or another one behind the same address, will serve again by itself, usually in a moment. */
-const PASSING = /\b(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|max number of clients)\b/;
+const PASSING =
+  /\b(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|max number of clients|Too many Cluster redirections)\b/;
 
 const CREDENTIALS = /\b(NOAUTH|WRONGPASS|invalid password)\b/;
 
@@ -34,17 +35,18 @@ const REMEDIES: readonly (readonly [words: RegExp, remedy: string])[] = [
   [/\bBUSY\b/, "Somebody's script holds it up; try again later, or end it with SCRIPT KILL."],
   [/\bmax number of clients\b/, 'Raise maxclients, or have fewer connections.'],
   [
-    /\b(MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/,
+    /\b(MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|Too many Cluster redirections)\b/,
     'Look at the state of its cluster and its replicas, and try again later.',
   ],
 ];
 
 /**
  * An error that the server answered, as opposed to one of the connection. Recognised by name, because ioredis may be loaded
- * twice.
+ * twice. Also if all nodes of a cluster have sent a call elsewhere, as while a slot moves.
  */
 export function isReply(error: unknown): error is Error {
-  return (error as Partial<Error> | undefined)?.name === 'ReplyError';
+  const { name, message } = (error ?? {}) as Partial<Error>;
+  return name === 'ReplyError' || message?.startsWith('Too many Cluster redirections. Last error: ReplyError') === true;
 }
 
 /** What a server that is loading its data says to everything but INFO. */

@@ -6,6 +6,7 @@ import { systemClock, type Clock } from '../../../src/base/clock';
 import { TestClock } from '../../../src/testing/test-clock';
 import { silent } from '../../connections/redis/open-redis';
 import { eventually } from '../../support/eventually';
+import { meantToPass } from '../../support/meant-to-pass';
 import { RedisCluster } from '../../support/redis-cluster';
 import type { RedisServer } from '../../support/redis-server';
 import { NO_FAULTS, OutageApplication } from './application';
@@ -97,6 +98,27 @@ describe('a cluster of three masters', () => {
     expect(idle.length).toBeGreaterThan(0);
     await eventually(() => held() === 0);
     link.close();
+  });
+
+  it('refuses a dispatch whose slot is half moved with this reason and the remedy, and nothing is in doubt', async () => {
+    const connection = connect('half:', meantToPass(2));
+    const from = await cluster.masterOf('half:{q}');
+    const to = cluster.masters.find((master) => master !== from)!;
+    await connection.queues.counts('q');
+    await cluster.beginMove('half:{q}', to);
+
+    const failure = await connection.push('q', [{ payload: payload('a') }]).catch((error: unknown) => error);
+
+    await cluster.moveSlot('half:{q}', to);
+    expect(failure).toMatchObject({
+      code: 'E_QUEUE_UNAVAILABLE',
+      facts: { refused: true, uncertain: false },
+      message: expect.stringMatching(
+        /refused \(Too many Cluster redirections.*was not queued\. Look at the state of its cluster/,
+      ) as string,
+    });
+    await eventually(() => connection.push('q', [{ payload: payload('b') }]).then(() => true));
+    expect(await connection.queues.counts('q')).toMatchObject({ ready: 1 });
   });
 
   it('can move the slot of a queue to another master under load: no job is lost or runs twice', async () => {
