@@ -180,13 +180,13 @@ export function tiesAtEnd(end: Buffer): Ties | undefined {
 const batchAtEnd = (end: Buffer): BatchTie | undefined => tiesAtEnd(end)?.batch;
 
 /** The total weight of the existing jobs of each batch. */
-export type Weights = ReadonlyMap<string, number>;
+type Weights = ReadonlyMap<string, number>;
 
 /**
  * Reads the payloads of all jobs, because rows that somebody removed by hand were never counted. A consistent result if the
  * batches are locked.
  */
-export function* weightsOf({ tables, tiedEnd, rows }: Dialect): Work<Weights> {
+function* weightsOf({ tables, tiedEnd, rows }: Dialect): Work<Weights> {
   const weights = new Map<string, number>();
   for (let last: SqlValue = 0; last !== null;) {
     const behind: Sql = sql`FROM ${tables.jobs} WHERE id > ${numeral(last)}`;
@@ -213,10 +213,7 @@ export function miscounted(batches: readonly BatchState[], weights: Weights): re
 }
 
 /** Jobs that are gone count as skipped; jobs that are back no longer do. */
-export function repairsOf(
-  findings: readonly Miscounted[],
-  batches: readonly BatchState[],
-): ReadonlyMap<string, BatchChange> {
+function repairsOf(findings: readonly Miscounted[], batches: readonly BatchState[]): ReadonlyMap<string, BatchChange> {
   const skipped = new Map(batches.map((batch) => [batch.id, batch.skipped]));
   return new Map(
     findings.map(({ batch, pending, found }) => {

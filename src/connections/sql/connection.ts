@@ -37,7 +37,7 @@ import { SqlLanes } from './lanes';
 import { Locks, SqlRecords } from './records';
 import { PushLane } from './push';
 
-export interface ConnectionParts {
+interface ConnectionParts {
   readonly clock: Clock;
   /** Absent if another thread cannot open the store. */
   readonly threadAccess: ThreadAccess | undefined;

@@ -311,10 +311,8 @@ export interface Exchanged {
   /** In the order of the queues, then by place. */
   readonly taken: readonly TakenJob[];
   readonly outlook: Outlook;
-  /** The queues that batches have sent something to. */
-  readonly sentTo?: readonly string[] | undefined;
-  /** Those of the queues left that others may take more of, as they have a limit. Absent if the dialect does not know. */
-  readonly roomy?: readonly string[] | undefined;
+  /** The queues that batches have sent something to, and those left that others may take more of. Absent if the server tells them. */
+  readonly news?: readonly string[] | undefined;
   /** An unfinished batch was cancelled, and the jobs that were taken may belong to it. */
   readonly isCancelling?: boolean | undefined;
 }
@@ -463,7 +461,7 @@ export const UNREAD_ID = 'uuid IS NULL';
 export const UNHELD = 'reserved_at = NULL, lease_until = NULL';
 
 /** How a database writes the maximum and minimum of two numbers, and the conversion of a value to a number. */
-export interface Comparison {
+interface Comparison {
   readonly larger: string;
   readonly smaller: string;
   readonly number?: (column: string) => string;

@@ -55,7 +55,7 @@ interface Full extends Pick<Unserved, 'consequence'> {
   readonly file: string;
 }
 
-export interface FileTrouble extends Full {
+interface FileTrouble extends Full {
   /** SQLite's own error code, such as SQLITE_CORRUPT, if there is one. */
   readonly reason: string | undefined;
   /** As a predicate: `is damaged`. */

@@ -17,6 +17,7 @@ import {
   runningColumn,
   type Ending,
   type Exchange,
+  type Exchanged,
   type Outlook,
   type ReservationToken,
   type TiedReservation,
@@ -43,14 +44,9 @@ import {
 import { uuidv7 } from '../../payload/uuid';
 import { changeBy } from '../kit/batch-counts';
 
-/** `settled`: ids of jobs. */
-interface Answer extends Pick<HandedOut, 'unreadable'>, Pick<Outlook, 'stuck' | 'late'> {
-  readonly settled: ReadonlySet<RowId>;
+interface Answer
+  extends Pick<Exchanged, 'settled' | 'news'>, Pick<HandedOut, 'unreadable'>, Pick<Outlook, 'stuck' | 'late'> {
   readonly reply: ReserveReply;
-  /** The queues that batches have sent jobs to. */
-  readonly sentTo: readonly string[];
-  /** The queues that others may take more of, as nothing is taken in place of what has ended. */
-  readonly roomy: readonly string[];
 }
 
 const NOT_SETTLED = 'no outcome was recorded';
@@ -133,12 +129,11 @@ export class Exchanger {
     try {
       const left =
         request === undefined ? [...new Set(settlements.map(({ reservation }) => reservation.queue))] : undefined;
-      const { settled, reply, unreadable, sentTo, roomy, stuck, late } = await this.#database.run(
-        repeatable(consequence),
-        () => this.#handOut({ endings: [...ends.values()], request, left, mark: client.next() }),
+      const { settled, reply, unreadable, news, stuck, late } = await this.#database.run(repeatable(consequence), () =>
+        this.#handOut({ endings: [...ends.values()], request, left, mark: client.next() }),
       );
       this.#settling.wereWritten(client.heard(settled));
-      this.#wakeOthers(endings, [...sentTo, ...roomy], reply);
+      this.#wakeOthers(endings, news, reply);
       const results = endings.map((ending) =>
         settled.has(ending.id) && ends.get(ending.id) === ending ? 'settled' : 'lost',
       );
@@ -155,8 +150,7 @@ export class Exchanger {
     const freed = freedIn(exchange.endings);
     // Before they go back: afterwards they are nobody's.
     if (freed.length > 0) yield* dialect.jobs.giveUp(freed);
-    const exchanged = yield* dialect.jobs.exchange(exchange);
-    const { settled, taken, outlook, sentTo = [], roomy = exchange.left ?? [], isCancelling = false } = exchanged;
+    const { settled, taken, outlook, news, isCancelling = false } = yield* dialect.jobs.exchange(exchange);
     const { reservations, rewritten, unreadable } = handedOut(taken);
     if (rewritten.length > 0) yield* this.#rewrite(rewritten);
     const back = reservations.filter(({ counters }) => counters.releases > 0).flatMap(takenBack);
@@ -165,7 +159,7 @@ export class Exchanger {
     const marked = isCancelling ? yield* withCancelledBatches(ordered, dialect) : ordered;
     const { stuck, late, ...rest } = outlook;
     const reply = { reservations: marked, setAside: [], ...rest };
-    return { settled, reply, unreadable, sentTo, roomy, stuck, late };
+    return { settled, reply, unreadable, news, stuck, late };
   }
 
   /**
@@ -206,11 +200,11 @@ export class Exchanger {
     return this.#database.engine.hasForgotten?.() === true ? { ...reply, forgotten: true } : reply;
   }
 
-  #wakeOthers(endings: readonly Ending[], sentTo: readonly string[], { reservations }: ReserveReply): void {
+  #wakeOthers(endings: readonly Ending[], news: Exchanged['news'] = [], { reservations }: ReserveReply): void {
     const released = endings.flatMap((ending) => (ending.kind === 'released' ? [ending.queue] : []));
     const following = followersOf(endings).map(({ queue }) => queue);
     const entered = endings.flatMap(({ lane }) => lane?.queue ?? []);
-    this.#database.wrote(...new Set([...released, ...following, ...entered, ...sentTo]));
+    this.#database.wrote(...new Set([...released, ...following, ...entered, ...news]));
     if (reservations.length > 0) this.#database.waiters.busy?.(reservations.map(({ queue }) => queue));
   }
 }
@@ -362,7 +356,7 @@ export function handedOut(taken: readonly TakenJob[]): HandedOut {
   return { reservations, rewritten, unreadable };
 }
 
-export function endingOf(settlement: Settlement, connection: string): Ending {
+function endingOf(settlement: Settlement, connection: string): Ending {
   const ending = plainEndingOf(settlement, connection);
   if (settlement.outcome === 'released' && (settlement.front === true || !isDelayed(settlement))) return ending;
   const ties = readTies(settlement.reservation.payload);

@@ -8,7 +8,7 @@ import type { Sql, SqlRow, SqlSession, SqlValue } from './statement';
 /**
  * Takes a statement with `$1`, `$2`, … or `?`. Returns what the library makes of the rows: a list, or an object with `rows`.
  */
-export type RawQuery = (text: string, values: readonly unknown[]) => Promise<unknown>;
+type RawQuery = (text: string, values: readonly unknown[]) => Promise<unknown>;
 
 type Given = Readonly<Record<string, unknown>>;
 

@@ -133,10 +133,10 @@ export interface MysqlConnection {
   on(event: 'error' | 'end', listener: () => void): unknown;
 }
 
-export type MysqlOptions = Readonly<Record<string, unknown>>;
+type MysqlOptions = Readonly<Record<string, unknown>>;
 
 /** A pool of the user's, from `mysql2` or `mysql2/promise`, as far as it exposes the options of its connections. */
-export interface MysqlUsersPool {
+interface MysqlUsersPool {
   readonly config?: { readonly connectionConfig?: MysqlOptions };
   readonly pool?: MysqlUsersPool;
 }
@@ -149,7 +149,7 @@ interface MysqlPackage {
  * @param connection its name in the configuration
  * @throws E_MISSING_PEER
  */
-export function loadMysql(connection: string): MysqlPackage {
+function loadMysql(connection: string): MysqlPackage {
   try {
     // oxlint-disable-next-line typescript/no-require-imports -- an optional peer, loaded by who uses it
     return require('mysql2') as MysqlPackage;

@@ -44,7 +44,11 @@ import {
 import { packet } from './pool';
 import { retakeKeys } from './keys';
 
-export function* exchange(names: MysqlNames, wording: Wording, { endings, request, mark }: Exchange): Work<Exchanged> {
+export function* exchange(
+  names: MysqlNames,
+  wording: Wording,
+  { endings, request, left, mark }: Exchange,
+): Work<Exchanged> {
   const isRetry = mark.unheard.length > 0;
   const taken = request === undefined ? raw('FALSE') : sql`@onqueue_left < ${mostJobs(request)}`;
   const answer = {
@@ -63,7 +67,7 @@ export function* exchange(names: MysqlNames, wording: Wording, { endings, reques
   const isLeaving = endings.some(({ leaves }) => leaves !== undefined);
   const settled = raw(`SELECT @onqueue_settled, @onqueue_now${isLeaving ? ', @onqueue_sent_to' : ''}`);
   const reads = request === undefined ? [settled] : [settled, ...found(names, wording, request, holderOf(mark))];
-  return exchanged(yield* packet(writes, reads), request);
+  return exchanged(yield* packet(writes, reads), request, left);
 }
 
 const mostJobs = ({ limit }: Wanted): number => Math.max(Math.min(Math.floor(limit), MOST_JOBS), 0);
@@ -229,7 +233,7 @@ function found({ jobs, turns }: MysqlNames, wording: Wording, { queues }: Wanted
   ];
 }
 
-function exchanged(results: readonly SqlResult[], request: Wanted | undefined): Exchanged {
+function exchanged(results: readonly SqlResult[], request: Wanted | undefined, left: Exchange['left'] = []): Exchanged {
   const [settledIds = null, now, queuesSentTo = null] = results[0]!.rows[0]!;
   const sentTo =
     queuesSentTo === null
@@ -238,7 +242,8 @@ function exchanged(results: readonly SqlResult[], request: Wanted | undefined): 
           .split(',')
           .map((digits) => Buffer.from(digits, 'hex').toString());
   const settled = new Set(String(settledIds ?? '').split(','));
-  if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity }, sentTo };
+  const news = [...sentTo, ...left];
+  if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity }, news };
   const { queues } = request;
   const outlooks = results.slice(2).map(({ rows }, index) => queueOutlook(queues[index]!, rows[0]!, HELD_AT));
   const isCancelling = outlooks[0]?.isCancelling;
@@ -247,7 +252,7 @@ function exchanged(results: readonly SqlResult[], request: Wanted | undefined): 
     settled,
     taken: inOrder(results[1]!.rows, queues),
     outlook: { ...outlookOf(outlooks, Number(now)), ...(late.length > 0 && { late }) },
-    sentTo,
+    news,
     isCancelling,
   };
 }

@@ -22,7 +22,7 @@ import { packetTooLarge } from '../errors';
 import { rawQueryOf, rowsIn, sessionOn } from '../libraries';
 import { isDeadlock } from './errors';
 
-export interface MysqlPoolOptions {
+interface MysqlPoolOptions {
   readonly connect: () => MysqlConnection;
   /** The maximum number of connections. A call that finds all of them in use waits for one. */
   readonly most: number;
@@ -148,7 +148,7 @@ export function* packet(writes: readonly Sql[], reads: readonly Sql[] = []): Wor
 }
 
 /** Runs statements on one connection of mysql2, several in one round trip, and within transactions of the user. */
-export class MysqlClient implements SqlClient {
+class MysqlClient implements SqlClient {
   readonly identity: MysqlConnection;
   /** The largest packet that the server accepts, in bytes. */
   limit = Infinity;

@@ -342,7 +342,7 @@ export function* findings(now: Sql): Work<readonly Diagnosis[]> {
 }
 
 /** The oldest one of somebody else; undefined also if this user may not see those of others. */
-export function* oldestTransaction(now: Sql): Work<OldTransaction | undefined> {
+function* oldestTransaction(now: Sql): Work<OldTransaction | undefined> {
   let rows: readonly SqlRow[];
   try {
     // The table has the local time of the server.

@@ -10,7 +10,7 @@ import { type RecordWakes, type Waiters, Hints } from '../waiters';
 import { createHash } from 'node:crypto';
 import { RecordListeners } from '../../kit/record-listeners';
 
-export interface ChannelSettings {
+interface ChannelSettings {
   readonly clock: Clock;
   readonly deadline: Seconds;
   readonly channel: string;
@@ -20,7 +20,7 @@ export interface ChannelSettings {
   readonly connect: () => PgClient;
 }
 
-export interface ChannelEvents {
+interface ChannelEvents {
   /** Whether the channel is still needed. */
   readonly isNeeded: () => boolean;
   readonly heard: (payload: string | undefined) => void;
@@ -35,7 +35,7 @@ const BACKOFF = { first: 100, longest: 5000 };
 /** A dead connection says nothing: after so long a silence we ask it. */
 const LONGEST_SILENCE: Milliseconds = 10_000;
 
-export class PostgresChannel {
+class PostgresChannel {
   readonly #settings: ChannelSettings;
   readonly #events: ChannelEvents;
   #client: PgClient | undefined;

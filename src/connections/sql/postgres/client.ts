@@ -5,23 +5,23 @@ import { rawQueryOf, rowsIn, sessionOn } from '../libraries';
 import type { SqlClient, SqlPool } from '../server/caller';
 import type { Sql, SqlResult, SqlRow, SqlSession } from '../statement';
 
-export interface PgResult {
+interface PgResult {
   readonly rowCount: number | null;
   readonly rows: readonly unknown[];
 }
 
-export interface PgQuery {
+interface PgQuery {
   readonly text: string;
   readonly values?: readonly unknown[];
   readonly rowMode?: 'array';
   readonly types?: unknown;
 }
 
-export interface PgQueries {
+interface PgQueries {
   query(query: PgQuery): Promise<PgResult | readonly PgResult[]>;
 }
 
-export interface PgPooledClient extends PgQueries {
+interface PgPooledClient extends PgQueries {
   release(destroy?: boolean): void;
   on(event: 'error', listener: (error: Error) => void): unknown;
   off(event: 'error', listener: (error: Error) => void): unknown;

@@ -13,9 +13,6 @@ import { DUE, literal, type Identifiers } from './names';
 /** For Laravel, which has four bytes for it. */
 const NEVER = 2_147_483_647;
 
-/** The columns of a held job, but its order. */
-export const HELD_COLUMNS = { due_at: HELD_AT, available_at: NEVER, place: null };
-
 /** The key of a lane's lock. @param queue, lane as written in the statement */
 const keyOf = ({ jobs }: Identifiers, queue: string, lane: string): string =>
   `hashtextextended(${literal(`${jobs} lane `)} || ${lane} || ' ' || ${queue}, 0)`;
@@ -125,6 +122,6 @@ export const postgresLanes = (names: Identifiers): LaneStatements => ({
   },
   // oxlint-disable-next-line require-yield -- the sequence knows the order
   *held() {
-    return { ...HELD_COLUMNS, lane_order: raw(`nextval(${literal(names.places)})`) };
+    return { due_at: HELD_AT, available_at: NEVER, place: null, lane_order: raw(`nextval(${literal(names.places)})`) };
   },
 });

@@ -304,7 +304,7 @@ CREATE TABLE IF NOT EXISTS ${lanes} (
 }
 
 /** How long a change waits for a lock, as everybody else would wait behind it. */
-export const LOCK_TIMEOUT = '500ms';
+const LOCK_TIMEOUT = '500ms';
 
 /** Two processes that migrate take turns. */
 const BEGIN = raw(
@@ -394,7 +394,7 @@ const isWorkedOn = (table: string): string =>
 const place = (name: string): string => `to_regclass(${literal(quoted(name))})`;
 
 /** The condition that all of them can be used. */
-export const areUsable = (indexes: readonly Index[]): string =>
+const areUsable = (indexes: readonly Index[]): string =>
   `${indexes.length} = (SELECT count(*) FROM pg_index WHERE indisvalid AND indexrelid IN (${indexes.map(({ name }) => place(name)).join(', ')}))`;
 
 type Flaw = 'missing' | 'invalid';
@@ -484,7 +484,7 @@ const ageOf = (now: Sql, began: Sql): Sql => sql`${now} - extract(epoch FROM ${b
 const WHO = raw(`'pid ' || pid || ' (' || coalesce(state, 'active') || ')'`);
 
 /** Selects those for which the server keeps what others have removed: who it is, and its age. */
-export const openTransactions = (now: Sql, atLeast: Seconds): Sql => sql`SELECT who, age FROM (
+const openTransactions = (now: Sql, atLeast: Seconds): Sql => sql`SELECT who, age FROM (
     SELECT ${WHO} AS who, ${ageOf(now, raw('xact_start'))} AS age FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND coalesce(backend_xmin, backend_xid) IS NOT NULL
     UNION ALL
@@ -493,7 +493,7 @@ export const openTransactions = (now: Sql, atLeast: Seconds): Sql => sql`SELECT 
   ) AS transactions WHERE age > ${atLeast}`;
 
 /** Selects the oldest transaction that has one of the tables locked: who it is, its age, and the table. */
-export const oldestHolder = (now: Sql, tables: readonly string[]): Sql =>
+const oldestHolder = (now: Sql, tables: readonly string[]): Sql =>
   sql`SELECT ${WHO}, ${ageOf(now, raw('xact_start'))}, relname FROM pg_locks
     JOIN pg_stat_activity USING (pid) JOIN pg_class ON pg_class.oid = relation
     WHERE granted AND pid <> pg_backend_pid() AND xact_start IS NOT NULL

@@ -294,14 +294,14 @@ export interface SqliteDatabase extends Omit<EngineHandle, 'prepare'> {
   prepare(sql: string): SqliteStatement;
 }
 
-export interface EngineHandle {
+interface EngineHandle {
   readonly inTransaction: boolean;
   prepare(sql: string): EngineStatement;
   exec(sql: string): void;
   close(): void;
 }
 
-export interface EngineStatement {
+interface EngineStatement {
   /** Whether it returns rows. */
   readonly reader: boolean;
   raw(): EngineStatement;
@@ -327,7 +327,7 @@ export function openSqlite(file: string, busyTimeout: number): SqliteDatabase {
 }
 
 /** Also false for a handle of another copy of the engine. */
-export function isEngineHandle(value: object): value is EngineHandle {
+function isEngineHandle(value: object): value is EngineHandle {
   return value instanceof engineClass();
 }
 

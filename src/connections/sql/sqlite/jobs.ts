@@ -114,7 +114,7 @@ export class SqliteJobs implements JobStatements {
     return isWithin(this.#own);
   }
 
-  *exchange({ endings, request, left: leftQueues = [] }: Exchange): Work<Exchanged> {
+  *exchange({ endings, request, left = [] }: Exchange): Work<Exchanged> {
     const now = this.#now();
     const settled = new Set<RowId>();
     const completed = endings.filter(({ kind }) => kind === 'removed');
@@ -128,19 +128,18 @@ export class SqliteJobs implements JobStatements {
     const isFollowed = endings.some(
       (ending) => ending.kind !== 'released' && (ending.next !== undefined || ending.leaves !== undefined),
     );
-    const sentTo = isFollowed
+    const news = isFollowed
       ? yield* this.#goOn(
           endings.filter(({ id }) => settled.has(id)),
           now,
         )
-      : undefined;
+      : [];
     if (request === undefined) {
-      const roomy: string[] = [];
-      for (const queue of leftQueues)
-        if ((yield* rowsOf(this.#sql.one('limit', [queue]))).length > 0) roomy.push(queue);
-      return { settled, taken: [], outlook: { nextIn: Infinity }, sentTo, roomy };
+      // Of the queues left others may take more only if these have a limit.
+      for (const queue of left) if ((yield* rowsOf(this.#sql.one('limit', [queue]))).length > 0) news.push(queue);
+      return { settled, taken: [], outlook: { nextIn: Infinity }, news };
     }
-    const [reclaimed, promoted, left] = [new Budget(), new Budget(), new Budget(request.limit)];
+    const [reclaimed, promoted, taking] = [new Budget(), new Budget(), new Budget(request.limit)];
     const taken: TakenJob[] = [];
     for (const queue of new Set(request.queues)) {
       const { leaseEnd, due, pausedUntil, room: before } = yield* this.#outlookOf(queue);
@@ -150,7 +149,7 @@ export class SqliteJobs implements JobStatements {
       // Jobs of silent workers have made room meanwhile.
       const room = before === Infinity ? before : (yield* this.#outlookOf(queue)).room;
       if (room <= 0) continue;
-      const rows = yield* this.#move('take', queue, now, left, room, toMicroseconds(now + request.lease));
+      const rows = yield* this.#move('take', queue, now, taking, room, toMicroseconds(now + request.lease));
       const tied = tiedOf(rows);
       if (tied.length > 0) yield* this.#keys.start(tied);
       // An UPDATE returns its rows in any order.
@@ -161,7 +160,7 @@ export class SqliteJobs implements JobStatements {
     }
     const outlooks = yield* this.#outlooksOf(request.queues);
     const isCancelling = outlooks[0]?.isCancelling;
-    return { settled, taken, outlook: outlookOf(outlooks, now), sentTo, isCancelling };
+    return { settled, taken, outlook: outlookOf(outlooks, now), news, isCancelling };
   }
 
   *idle(queues: readonly string[]): Work<Outlook | undefined> {
@@ -203,7 +202,7 @@ export class SqliteJobs implements JobStatements {
   }
 
   /** Pushes what these endings cause: their followers, and what their batches send. Returns the queues of the latter. */
-  *#goOn(endings: readonly Ending[], now: Seconds): Work<readonly string[]> {
+  *#goOn(endings: readonly Ending[], now: Seconds): Work<string[]> {
     yield* this.#add(followersOf(endings), now);
     const sent = yield* leaveBatches(this.#wording, changesOf(endings.flatMap(({ leaves }) => leaves ?? [])));
     yield* this.#add(sent.map(followerOf), now);

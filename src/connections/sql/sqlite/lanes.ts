@@ -6,7 +6,7 @@ import { rowsOf, run, written, type Row, type SqlRow, type SqlValue, type Work }
 import { statementsOf, tailOf } from './schema';
 
 /** What one call knows of a lane while its jobs come. */
-export interface OpenLane {
+interface OpenLane {
   /** How many more may come in. */
   room: number;
   /** Of the last one that is held. */
