@@ -13,9 +13,6 @@ import { uniqueKey } from '../payload/ties';
 import { storeNow } from '../worker/outcome';
 import type { RunningJob } from '../worker/running-job';
 
-/** A running job with all that its limits need. */
-export type LimitedJob = RunningJob & { readonly application: Application };
-
 /** How long a job is put off while the store of its limit is away. */
 const AWAY: Seconds = 5;
 const TOLD_EVERY: Milliseconds = 60_000;
@@ -54,7 +51,7 @@ const DEFER_ON =
 const ANSWER = "Return a number of seconds, a duration such as '30s', a Date, or undefined.";
 
 /** NaN if the error does not say. @throws E_INVALID_MIDDLEWARE_ARGUMENT */
-function secondsUntil(when: unknown, job: LimitedJob, error: unknown): Seconds {
+function secondsUntil(when: unknown, job: RunningJob, error: unknown): Seconds {
   if (when === undefined || when === null) return Number.NaN;
   try {
     const subject = 'the wait of deferOn()';
@@ -67,14 +64,14 @@ function secondsUntil(when: unknown, job: LimitedJob, error: unknown): Seconds {
 }
 
 /** @throws E_NO_JOB_RUNS */
-export function limitedJob(layer: string, context: JobContext): LimitedJob {
-  const job = context as RunningJob;
+export function limitedJob(layer: string, context: JobContext): RunningJob {
+  const job = context as Partial<RunningJob>;
   if (job.application === undefined) throw noJobRuns(layer);
-  return job as LimitedJob;
+  return context as RunningJob;
 }
 
 /** The connection that keeps the limits of the job. @throws E_NO_RECORDS */
-export function keeperOf({ application, connectionName, name }: LimitedJob): OperationsConnection {
+export function keeperOf({ application, connectionName, name }: RunningJob): OperationsConnection {
   return application.neededOperationsOf(application.driver(connectionName), name);
 }
 
@@ -95,7 +92,7 @@ export function keyText(layer: string, key: unknown): string {
 const LONGEST_KEY = 1000;
 
 /** @throws E_LIMIT_REACHED its connection runs jobs at once: whoever dispatched it has to know */
-export function putOff(job: LimitedJob, layer: string, wait: Seconds): void {
+export function putOff(job: RunningJob, layer: string, wait: Seconds): void {
   if (job.isAtOnce) throw limitReached(job.name, job.id, job.connectionName, layer, wait);
   job.defer(wait);
 }
@@ -105,7 +102,7 @@ export function putOff(job: LimitedJob, layer: string, wait: Seconds): void {
  *
  * @throws what `ask` throws otherwise; why the run was aborted meanwhile
  */
-export async function answerOf<T>(job: LimitedJob, ask: () => Promise<T>): Promise<T | undefined> {
+export async function answerOf<T>(job: RunningJob, ask: () => Promise<T>): Promise<T | undefined> {
   try {
     const answer = await ask();
     if (job.abortReason !== undefined) throw job.abortReason;
@@ -121,7 +118,7 @@ export async function answerOf<T>(job: LimitedJob, ask: () => Promise<T>): Promi
 const toldAt = new WeakMap<Application, Milliseconds>();
 
 /** Once a minute: each job that is put off would say the same. */
-export function reportAway(job: LimitedJob, error: unknown): void {
+export function reportAway(job: RunningJob, error: unknown): void {
   const { application } = job;
   const now = application.clock.monotonic();
   if (now - (toldAt.get(application) ?? -Infinity) < TOLD_EVERY) return;

@@ -6,9 +6,10 @@ import { endOfTurn, timeOf, type Milliseconds, type Seconds } from '../base/cloc
 import { Recent } from '../base/collections';
 import { inRootContext, type Application, type OperationsConnection } from '../connections/application';
 import { MOST_TRIES, stepAside } from './conflict';
-import { keeperOf, LIMIT, type LimitedJob } from './deferral';
+import { keeperOf, LIMIT } from './deferral';
 import { agreedBook, areSame, bookOf, bookText, decide, HORIZON, liveBook } from './rates';
 import type { Asking, Book, Decision, WindowRate } from './rates';
+import type { RunningJob } from '../worker/running-job';
 
 /** The rates of one key. */
 export interface Limit {
@@ -64,7 +65,7 @@ export class RateAsker {
   #isBusy = false;
 
   /** The one for the limits of this job. @throws E_NO_RECORDS */
-  static for(job: LimitedJob): RateAsker {
+  static for(job: RunningJob): RateAsker {
     const keeper = keeperOf(job);
     const known = askers.get(keeper) ?? new RateAsker(job.application, keeper);
     askers.set(keeper, known);

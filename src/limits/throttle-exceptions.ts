@@ -7,17 +7,8 @@ import { durationSeconds, warnOfManySeconds, type Duration } from '../job/durati
 import { invalidMiddlewareArgument } from '../job/errors';
 import { errorTest, type ErrorTest, type Middleware } from '../job/middleware';
 import { MOST_TRIES, stepAside } from './conflict';
-import {
-  answerOf,
-  keyText,
-  keeperOf,
-  limitedJob,
-  LIMIT,
-  nameOf,
-  putOff,
-  reportAway,
-  type LimitedJob,
-} from './deferral';
+import { answerOf, keyText, keeperOf, limitedJob, LIMIT, nameOf, putOff, reportAway } from './deferral';
+import type { RunningJob } from '../worker/running-job';
 
 export interface ThrottleOptions {
   /** So many failures open the circuit: a whole number from 1 to 1000. */
@@ -95,7 +86,7 @@ class Circuit {
   #reading: Promise<void> | undefined;
 
   /** @throws E_NO_RECORDS */
-  static for(job: LimitedJob, key: string | undefined): Circuit {
+  static for(job: RunningJob, key: string | undefined): Circuit {
     const keeper = keeperOf(job);
     const known = circuits.get(keeper) ?? new Recent<string, Circuit>(MOST_KEYS);
     circuits.set(keeper, known);
@@ -118,7 +109,7 @@ class Circuit {
   }
 
   /** Never throws: the job has failed with an error of its own. */
-  async count(job: LimitedJob, settings: Settings): Promise<void> {
+  async count(job: RunningJob, settings: Settings): Promise<void> {
     try {
       for (let tries = 0; tries < MOST_TRIES; tries += 1) {
         await this.#read();
@@ -139,7 +130,7 @@ class Circuit {
   }
 
   /** False if another process has written meanwhile. */
-  async #write(next: Failures, { id, fence }: LimitedJob, { within, wait }: Settings): Promise<boolean> {
+  async #write(next: Failures, { id, fence }: RunningJob, { within, wait }: Settings): Promise<boolean> {
     // Two processes must not write the same text: each would take it for its own.
     const value = JSON.stringify([`${id}.${fence}`, next.until, ...next.at]);
     const record = { kind: LIMIT, id: this.#id, value };

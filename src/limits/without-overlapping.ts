@@ -6,7 +6,8 @@ import type { LockStore } from '../connections/lock-store';
 import { durationSeconds, warnOfManySeconds, type Duration } from '../job/duration';
 import { invalidMiddlewareArgument } from '../job/errors';
 import type { Middleware } from '../job/middleware';
-import { answerOf, keyText, keeperOf, limitedJob, nameOf, putOff, type LimitedJob } from './deferral';
+import { answerOf, keyText, keeperOf, limitedJob, nameOf, putOff } from './deferral';
+import type { RunningJob } from '../worker/running-job';
 
 /** What becomes of a job that finds another one of its key running. */
 export type OverlapOptions = {
@@ -63,14 +64,14 @@ export function withoutOverlapping(key: string | number, options: OverlapOptions
 }
 
 /** @throws E_NO_RECORDS, CapabilityError */
-function locksFor(job: LimitedJob): LockStore {
+function locksFor(job: RunningJob): LockStore {
   const keeper = keeperOf(job);
   if (keeper.locks === undefined) throw new CapabilityError(keeper.name, keeper.driver, 'locks', job.name);
   return keeper.locks;
 }
 
 /** Keeps the lock until the job has run. The function that it returns ends that; it never rejects: the job has run, whatever becomes of the lock. */
-function keeping(lock: Lock, key: string, job: LimitedJob): () => Promise<void> {
+function keeping(lock: Lock, key: string, job: RunningJob): () => Promise<void> {
   const { application, name, id } = job;
   let timer: Timer | undefined;
   let isOver = false;

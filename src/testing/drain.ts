@@ -114,7 +114,7 @@ export class Drain {
     const manager = this.#manager;
     // So that `Queue.find()` tells of this run what it tells in production.
     if (!this.#histories.has(connection)) this.#histories.set(connection, JobHistories.start(manager, connection));
-    const job = new RunningJob(reservation, connection.name);
+    const job = new RunningJob(reservation, connection.name, manager);
     const report = (error: unknown): void => manager.report(error, { during: 'renewing leases', job });
     const { logger } = manager;
     const { grace } = executorSettings(this.#options);

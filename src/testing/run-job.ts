@@ -67,7 +67,7 @@ export async function runJob<J extends JobInstance>(job: J, options: RunJobOptio
     await manager.driver(connection).push(queue, [entry], { id, name: '', allowsFailures: false, callbacks: [] });
   const counters = { ...noCounters, attempts, exceptions: attempts - 1 };
   const payload = withCounters(Buffer.from(entry.payload), counters);
-  const running = new RunningJob({ queue, payload, counters, token: undefined }, connection);
+  const running = new RunningJob({ queue, payload, counters, token: undefined }, connection, manager);
   const executor = new Executor(manager, executorSettings(options));
   try {
     const outcome = await executor.run(running);

@@ -127,7 +127,7 @@ export class Announcer {
     try {
       const decode = (holder: EntityHolder): object | undefined =>
         freshInstance(() => decodeJob(envelope, definition, registry, vault, holder), error);
-      await this.#call(() => callFailed(this.#application, job, definition, decode, error));
+      await this.#call(() => callFailed(job, definition, decode, error));
     } catch (thrown) {
       this.#application.report(thrown, { job, during: `failed() of ${job.name}` });
     }

@@ -11,7 +11,7 @@ import { noHandler } from '../job/errors';
 import { HeardEvent, subjectOf } from '../job/declare';
 import { JobContext } from '../job/job-context';
 import { toError } from '../base/exception-text';
-import type { Application, Observer } from '../connections/application';
+import type { Observer } from '../connections/application';
 import { loadEntities, type EntityHolder } from '../payload/entities';
 import { MissingEntityError } from '../payload/errors';
 import { JobCancelledError, invalidMiddleware, middlewareNext } from './errors';
@@ -26,31 +26,28 @@ import { isPlainFunction, type Middleware, type MiddlewareFunction } from '../jo
  * @param opened the scope of the run, where it had to be waited for
  */
 export function callHandle(
-  application: Application,
   job: RunningJob,
   caller: object | undefined,
   cameBack: (thrown?: Error) => void,
   opened?: Scope,
 ): boolean {
-  const scope = opened ?? openRun(application, job, job.instance!, RUN);
+  const scope = opened ?? openRun(job, job.instance!, RUN);
   if (scope instanceof Promise) {
-    void calledIn(scope, application, job, caller, cameBack);
+    void calledIn(scope, job, caller, cameBack);
     return false;
   }
   const call = (): unknown =>
-    job.held === undefined
-      ? callWithin(application, job, scope)
-      : load(application, job, scope).then(() => callWithin(application, job, scope));
+    job.held === undefined ? callWithin(job, scope) : load(job, scope).then(() => callWithin(job, scope));
   const end = (thrown?: Error): boolean => {
     const disposal = scope.dispose();
     if (disposal === undefined) cameBack(thrown);
-    else void disposed(application, job, disposal).then(() => cameBack(thrown));
+    else void disposed(job, disposal).then(() => cameBack(thrown));
     return disposal === undefined;
   };
   let thrown: Error | undefined;
   try {
-    const isObserved = application.observers.size > 0;
-    const result = runInScope(scope, isObserved ? () => callObserved(application, job, call) : call, caller);
+    const isObserved = job.application.observers.size > 0;
+    const result = runInScope(scope, isObserved ? () => callObserved(job, call) : call, caller);
     // A proxy may throw as soon as we ask.
     if (isThenable(result)) {
       const returned = (value: unknown): boolean => {
@@ -73,7 +70,6 @@ const END = ['failed'];
 
 async function calledIn(
   opening: Promise<Scope>,
-  application: Application,
   job: RunningJob,
   caller: object | undefined,
   cameBack: (thrown?: Error) => void,
@@ -84,29 +80,28 @@ async function calledIn(
   } catch (error) {
     return cameBack(toError(error));
   }
-  if (job.abortReason === undefined) return void callHandle(application, job, caller, cameBack, scope);
+  if (job.abortReason === undefined) return void callHandle(job, caller, cameBack, scope);
   // It timed out or was cancelled meanwhile.
-  await disposed(application, job, Promise.resolve(scope.dispose()));
+  await disposed(job, Promise.resolve(scope.dispose()));
   cameBack(job.abortReason);
 }
 
 /** Tells a job that it has failed for good, on an instance that no run has touched. @throws what `failed()` throws */
 export async function callFailed(
-  application: Application,
   job: RunningJob,
   { target }: JobDefinition,
   decode: (holder: EntityHolder) => object | undefined,
   error: Error,
 ): Promise<void> {
-  const handlerClass = application.registry.handlerOf(target);
+  const handlerClass = job.application.registry.handlerOf(target);
   const owner = handlerClass ?? target;
   if (!has(owner.prototype, 'failed')) return;
   const holder: EntityHolder = {};
   const instance = decode(holder);
   if (instance === undefined) return;
-  const scope = await openRun(application, job, instance, END);
+  const scope = await openRun(job, instance, END);
   try {
-    if (holder.held !== undefined) await loadEntities(application.entities, instance, holder.held, scope);
+    if (holder.held !== undefined) await loadEntities(job.application.entities, instance, holder.held, scope);
     await runInScope(scope, () =>
       handlerClass === undefined
         ? call(instance, owner, 'failed', scope, [error])
@@ -114,15 +109,15 @@ export async function callFailed(
     );
   } finally {
     const disposal = scope.dispose();
-    if (disposal !== undefined) await disposed(application, job, disposal);
+    if (disposal !== undefined) await disposed(job, disposal);
   }
 }
 
-function callWithin(application: Application, job: RunningJob, scope: Scope): unknown {
+function callWithin(job: RunningJob, scope: Scope): unknown {
   const { definition, through } = job;
   const instance = job.instance!;
   const { name, target } = definition!;
-  const handlerClass = application.registry.handlerOf(target);
+  const handlerClass = job.application.registry.handlerOf(target);
   const { gatherers } = job;
   if (handlerClass === undefined && gatherers === undefined && !has(instance, 'handle')) throw noHandler(name);
   let resolved: object | undefined;
@@ -144,14 +139,14 @@ function callWithin(application: Application, job: RunningJob, scope: Scope): un
   const own = hasOwn ? layersOf(name, said()) : [];
   const enter = (layer: Layer, next: () => Promise<unknown>): unknown =>
     typeof layer === 'function' ? layer(job, next) : enterLayer(layer, scope, [job, next]);
-  return runThrough({ application, job, layers: [...own, ...through!], call: enter, handle });
+  return runThrough({ job, layers: [...own, ...through!], call: enter, handle });
 }
 
 /** Loads the entities of the job and of the middleware given at its dispatch. */
-async function load(application: Application, job: RunningJob, scope: Scope): Promise<void> {
+async function load(job: RunningJob, scope: Scope): Promise<void> {
   const { held, instance, through, definition } = job;
   try {
-    await loadEntities(application.entities, { instance, through }, held!, scope, job);
+    await loadEntities(job.application.entities, { instance, through }, held!, scope, job);
   } catch (error) {
     const isMissing = error instanceof MissingEntityError && definition!.options.deleteWhenMissing === true;
     if (isMissing) job.abortReason ??= new JobCancelledError(job.name, job.id, error.message);
@@ -162,14 +157,9 @@ async function load(application: Application, job: RunningJob, scope: Scope): Pr
 }
 
 /** @param methods what will be called. A promise only if the container opens runs */
-function openRun(
-  application: Application,
-  job: RunningJob,
-  instance: object,
-  methods: readonly string[],
-): Scope | Promise<Scope> {
+function openRun(job: RunningJob, instance: object, methods: readonly string[]): Scope | Promise<Scope> {
   attachContext(instance, job);
-  const { container, registry } = application;
+  const { container, registry } = job.application;
   if (container?.open !== undefined) {
     const { target } = job.definition!;
     const handler = registry.handlerOf(target);
@@ -187,11 +177,11 @@ function enterLayer(layer: Middleware, scope: Scope, given: readonly unknown[]):
 }
 
 // A service that cannot be disposed is a separate defect: it must not undo the work of handle().
-async function disposed(application: Application, job: RunningJob, disposal: Promise<void>): Promise<void> {
+async function disposed(job: RunningJob, disposal: Promise<void>): Promise<void> {
   try {
     await disposal;
   } catch (error) {
-    application.report(error, { job, during: 'disposing what was injected' });
+    job.application.report(error, { job, during: 'disposing what was injected' });
   }
 }
 
@@ -209,12 +199,12 @@ function call(target: object, owner: Class, method: string, scope: Scope, leadin
 }
 
 /** Returns what `call` returns and throws what it throws, whatever the observers do. */
-function callObserved(application: Application, job: RunningJob, call: () => unknown): unknown {
+function callObserved(job: RunningJob, call: () => unknown): unknown {
   let observed = call;
-  for (const observer of application.observers) {
+  for (const observer of job.application.observers) {
     if (observer.around === undefined) continue;
     const inner = observed;
-    observed = () => callThrough(application, job, observer, inner);
+    observed = () => callThrough(job, observer, inner);
   }
   return observed();
 }
@@ -222,12 +212,12 @@ function callObserved(application: Application, job: RunningJob, call: () => unk
 /** What a call returned or threw. An async call returned its promise. */
 type Result = { readonly value: unknown } | { readonly thrown: unknown };
 
-function callThrough(application: Application, job: RunningJob, observer: Observer, inner: () => unknown): unknown {
+function callThrough(job: RunningJob, observer: Observer, inner: () => unknown): unknown {
   let result: Result | undefined;
   // The call is made exactly once, even if the observer makes it never or several times.
   const resultOf = (): Result => (result ??= resultOfCall(inner));
   const reportUnlessOwn = (error: unknown, own: unknown): void => {
-    if (error !== own) application.report(error, { job, during: 'an observer' });
+    if (error !== own) job.application.report(error, { job, during: 'an observer' });
   };
   try {
     const made = observer.around?.(job, () => valueOf(resultOf()));
@@ -272,7 +262,6 @@ async function thrownBy(result: Result): Promise<unknown> {
 export type Layer = Middleware | MiddlewareFunction;
 
 export interface LayersSettings {
-  readonly application: Application;
   readonly job: RunningJob;
   /** The first is the outermost. */
   readonly layers: readonly Layer[];
@@ -294,7 +283,7 @@ function isLayer(value: unknown): boolean {
 }
 
 export async function runThrough(settings: LayersSettings, index = 0): Promise<unknown> {
-  const { application, job, layers, call, handle } = settings;
+  const { job, layers, call, handle } = settings;
   const layer = layers[index];
   if (layer === undefined) return handle();
   let inner: Inner | undefined;
@@ -306,7 +295,7 @@ export async function runThrough(settings: LayersSettings, index = 0): Promise<u
     const { name } = typeof layer === 'function' ? layer : layer.constructor;
     const error = middlewareNext(job.name, job.id, name, isOver);
     // Once the layer has returned, there is nobody else to tell.
-    if (isOver) application.report(error, { job, during: 'next() of middleware that had come back' });
+    if (isOver) job.application.report(error, { job, during: 'next() of middleware that had come back' });
     else misuse ??= error;
     return Inner.of(Promise.reject(error));
   };
@@ -321,7 +310,8 @@ export async function runThrough(settings: LayersSettings, index = 0): Promise<u
     value = await call(layer, next);
   } catch (error) {
     const unseen = await close();
-    if (unseen !== undefined && unseen !== error) application.report(unseen, { job, during: 'middleware that threw' });
+    if (unseen !== undefined && unseen !== error)
+      job.application.report(unseen, { job, during: 'middleware that threw' });
     throw error;
   }
   const unseen = await close();

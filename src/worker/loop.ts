@@ -350,8 +350,9 @@ export class Loop {
     this.#haveAskedAll = (asked.unasked?.size ?? 0) === 0;
     if (reply !== LOOK_AGAIN && this.#store.heard(reply, asked.unasked)) this.#stop.request('restart');
     const jobs: RunningJob[] = [];
+    const { application, connection } = this.#settings;
     for (const reservation of reply.reservations)
-      jobs.push(new RunningJob(reservation, this.#event.connectionName, this.#storeClock));
+      jobs.push(new RunningJob(reservation, connection.name, application, this.#storeClock));
     if (!this.#stop.isEnding()) return this.#take(jobs, reply.nextIn, asked);
     // They were asked for before the end. They go with the last outcomes, or alone if those were written or given up.
     for (const job of jobs) this.#settler.giveBack(job);

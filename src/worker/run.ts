@@ -234,7 +234,6 @@ export class Executor {
     if (job.isApart) logApart(logger, job);
     // Decoding may take long too, or never end.
     this.#foresee(job);
-    job.application = this.#application;
     if (job.definition!.options.together !== undefined)
       job.gatherers = this.#gatherers ??= new Gatherers(this.#application, this.#settings.slots ?? 1);
     const { vault } = this.#application;
@@ -307,7 +306,7 @@ export class Executor {
     };
     // Whoever dispatched a job to `sync` waits for it.
     const caller = this.#settings.single === true ? undefined : job;
-    if (callHandle(this.#application, job, caller, cameBack)) return undefined;
+    if (callHandle(job, caller, cameBack)) return undefined;
     return new Promise((resolve) => {
       goOn = resolve;
       if (isGivenUp) resolve();

@@ -66,6 +66,7 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
   position: number | undefined;
   readonly reservation: Reservation;
   readonly connectionName: string;
+  readonly application: Application;
   readonly queue: string;
   readonly attempts: number;
   readonly fence: number;
@@ -93,8 +94,6 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
   group: Group | undefined;
   /** What `handle` threw. Undefined also while it runs. */
   thrown: Error | undefined;
-  /** For the job's own methods; set by the executor. */
-  application: Application | undefined;
   /** What `handle` returned, for `dispatchSync`. */
   value: unknown;
   /** Why the run was aborted, if it was. */
@@ -133,8 +132,9 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
   #tie: BatchTie | null | undefined;
   #batch: RunningBatch | undefined;
 
-  constructor(reservation: Reservation, connectionName: string, storeClock?: StoreClock) {
+  constructor(reservation: Reservation, connectionName: string, application: Application, storeClock?: StoreClock) {
     super();
+    this.application = application;
     this.storeClock = storeClock;
     this.reservation = reservation;
     this.connectionName = connectionName;
@@ -213,14 +213,13 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
 
   progress(value: number, text?: string): void {
     const progress = checkedProgress(this.name, value, text);
-    if (this.endedAs === undefined && this.application !== undefined)
+    if (this.endedAs === undefined)
       tellObservers(this.application, this, (observer) => observer.progressed?.(this, progress));
   }
 
   log(line: string): void {
     const text = checkedLine(this.name, line);
-    if (this.endedAs === undefined && this.application !== undefined)
-      tellObservers(this.application, this, (observer) => observer.logged?.(this, text));
+    if (this.endedAs === undefined) tellObservers(this.application, this, (observer) => observer.logged?.(this, text));
   }
 
   async step<T>(name: string, run: () => T | PromiseLike<T>): Promise<T> {
@@ -247,9 +246,9 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
   #checkpoints(call: string): Checkpoints {
     const { application, reservation, name, id } = this;
     const said = keptCheckpoints(this.definition);
-    if (said === undefined || application === undefined) throw noCheckpoints(name, call);
+    if (said === undefined) throw noCheckpoints(name, call);
     const { registry, clock } = application;
-    const settings = { job: this, registry, clock, steps: said.steps, seals: this.#seals(application) };
+    const settings = { job: this, registry, clock, steps: said.steps, seals: this.#seals() };
     if (this.isAtOnce) return new Checkpoints(settings);
     const driver = application.driver(this.connectionName);
     const { records } = application.neededOperationsOf(driver, name);
@@ -270,15 +269,15 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
   }
 
   /** By the name that it was sent under, which is the same in each attempt. Undefined: nothing is sealed. */
-  #seals({ vault }: Application): Seals | undefined {
+  #seals(): Seals | undefined {
     const { envelope, id } = this;
-    return this.isEncrypted ? vault.for({ name: envelope?.names[0] ?? this.name, id }) : undefined;
+    return this.isEncrypted ? this.application.vault.for({ name: envelope?.names[0] ?? this.name, id }) : undefined;
   }
 
   /** What it threw, or others on its behalf, without data that nobody may see: changes the error itself. */
   masked(thrown: unknown): unknown {
     const { application, envelope, definition } = this;
-    if (application === undefined || envelope === undefined || !isSecretive(envelope, definition)) return thrown;
+    if (envelope === undefined || !isSecretive(envelope, definition)) return thrown;
     const masking = maskingOf(envelope, definition, application.vault);
     return masking === undefined ? thrown : maskedError(toError(thrown), masking);
   }
@@ -313,9 +312,9 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
   get batch(): JobBatch | undefined {
     const { tie, connectionName: connection, queue } = this;
     const reference = tie === undefined ? this.envelope?.batch : { id: tie.id, connection, queue };
-    if (reference === undefined || this.application === undefined) return undefined;
+    if (reference === undefined) return undefined;
     const jobs = this.envelope?.batchJobs;
-    return (this.#batch ??= new RunningBatch(this, { ...reference, jobs }, this.application));
+    return (this.#batch ??= new RunningBatch(this, { ...reference, jobs }));
   }
 
   /** The jobs that it adds to its batch. */
@@ -365,19 +364,19 @@ export class RunningJob extends JobContext implements DenseSetMember, MaskingJob
   }
 
   #linksOf(jobs: readonly object[]): readonly ChainLink[] {
-    return this.application?.encoder.links(jobs, this.connectionName) ?? [];
+    return this.application.encoder.links(jobs, this.connectionName);
   }
 
   #follow(links: readonly ChainLink[]): void {
     if (this.endedAs !== undefined) return;
     if (this.tie !== undefined) this.#checkCounted(links);
-    this.application?.encoder.checkRest({ links, caught: this.envelope?.chain.caught }, this.connectionName, this.name);
+    this.application.encoder.checkRest({ links, caught: this.envelope?.chain.caught }, this.connectionName, this.name);
     this.#links = links;
   }
 
   /** @throws E_BATCH_ELSEWHERE */
   #checkCounted(links: readonly ChainLink[]): void {
-    const isDivided = this.application?.driver(this.connectionName).capabilities.follows === 'queue';
+    const isDivided = this.application.driver(this.connectionName).capabilities.follows === 'queue';
     for (const link of links) {
       const { name, connection, queue } = chainedJobOf(link, this.connectionName);
       if (name === START_BATCH)
@@ -410,14 +409,12 @@ export class RunningBatch implements JobBatch {
   readonly added: Onward[] = [];
   readonly #job: RunningJob;
   readonly #reference: BatchReference;
-  readonly #application: Application;
 
-  constructor(job: RunningJob, reference: BatchReference, application: Application) {
+  constructor(job: RunningJob, reference: BatchReference) {
     this.id = reference.id;
     this.connection = reference.connection;
     this.#job = job;
     this.#reference = reference;
-    this.#application = application;
   }
 
   // Encoded right away, so that an error's stack shows the caller.
@@ -426,15 +423,15 @@ export class RunningBatch implements JobBatch {
     if (this.#job.tie === undefined)
       throw invalidBatch(jobs, 'a job that the batch has sent adds to it by addNow(): add() is for its members.');
     if (this.#job.endedAs !== undefined) return;
-    for (const member of membersOf(this.#application, this.#reference, jobs)) this.added.push(member);
+    for (const member of membersOf(this.#job.application, this.#reference, jobs)) this.added.push(member);
   }
 
   async addNow(jobs: BatchSource): Promise<number> {
-    return addToBatch(this.#application, this.#reference, jobs);
+    return addToBatch(this.#job.application, this.#reference, jobs);
   }
 
   async cancel(): Promise<boolean> {
     const { id, connection, queue } = this.#reference;
-    return (await this.#application.driver(connection).batches?.cancel(id, queue)) ?? false;
+    return (await this.#job.application.driver(connection).batches?.cancel(id, queue)) ?? false;
   }
 }

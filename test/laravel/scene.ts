@@ -107,7 +107,7 @@ export const fromLaravel = (text: string, fields: object = {}, name = NAME): Buf
   );
 
 export async function run(payload: Buffer, counters = {}): Promise<{ job: RunningJob; outcome: Outcome }> {
-  const job = reserved(payload, counters);
+  const job = reserved(application.manager, payload, counters);
   return { job, outcome: await executor.run(job) };
 }
 

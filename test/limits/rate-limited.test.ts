@@ -167,7 +167,7 @@ describe('rateLimited', () => {
 
   it('does not start a job that was told to stop while it asked', async () => {
     const reason = new Error('the worker stops');
-    const job = reserved(payloadOf(new Pay()));
+    const job = reserved(application.manager, payloadOf(new Pay()));
     jest.spyOn(records(), 'get').mockImplementation(async () => {
       job.abort(reason, 60);
       return undefined;

@@ -38,7 +38,7 @@ export class Hangs extends Pay {}
 
 /** Runs a job once. `releases`: how often it was put off before. */
 export const run = (job: object = new Pay(), releases = 0): Promise<Outcome> =>
-  executor.run(reserved(payloadOf(job), { ...noCounters, attempts: 1, releases }));
+  executor.run(reserved(application.manager, payloadOf(job), { ...noCounters, attempts: 1, releases }));
 
 /** How long it was put off, in seconds; 0 if it ran. */
 export async function waitOf(job: object = new Pay(), releases = 0): Promise<number> {

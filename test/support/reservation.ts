@@ -1,4 +1,5 @@
 /** Reservations that no store made, for tests of a single run. */
+import type { Application } from '../../src/connections/application';
 import { registry } from '../../src/job/registry';
 import { noCounters, withCounters, type Counters } from '../../src/payload/counters';
 import { encodePayload } from '../../src/payload/payload-text';
@@ -11,8 +12,8 @@ export function payloadOf(job: object): Buffer {
 }
 
 /** In its first attempt unless `counters` say otherwise. */
-export function reserved(payload: Buffer, counters: Partial<Counters> = {}): RunningJob {
+export function reserved(application: Application, payload: Buffer, counters: Partial<Counters> = {}): RunningJob {
   const all = { ...noCounters, attempts: 1, ...counters };
   const reservation = { queue: 'default', payload: withCounters(payload, all), counters: all, token: undefined };
-  return new RunningJob(reservation, 'memory');
+  return new RunningJob(reservation, 'memory', application);
 }

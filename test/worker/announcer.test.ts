@@ -18,7 +18,7 @@ describe('once an outcome is stored, the announcer', () => {
       Object.assign(job, { line: 'changed by the run' });
       throw new Error('for good');
     };
-    const job = reserved(payloadOf(new Act('as dispatched')), { attempts: 3 });
+    const job = reserved(application.manager, payloadOf(new Act('as dispatched')), { attempts: 3 });
 
     await announcer.announce(job, await executor.run(job));
 
@@ -37,7 +37,7 @@ describe('once an outcome is stored, the announcer', () => {
     }
     const reported: unknown[] = [];
     application.manager.onError((error, { during }) => reported.push(during, (error as Error).message));
-    const job = reserved(payloadOf(new FailsTwice()));
+    const job = reserved(application.manager, payloadOf(new FailsTwice()));
 
     await announcer.announce(job, await executor.run(job));
 
@@ -47,10 +47,10 @@ describe('once an outcome is stored, the announcer', () => {
   it('calls the after hooks for a completed job, but not for a released one', async () => {
     act.behave = () => undefined;
     application.manager.hooks.on('after', () => calls.push('after'));
-    const completed = reserved(payloadOf(new Act()));
+    const completed = reserved(application.manager, payloadOf(new Act()));
     await announcer.announce(completed, await executor.run(completed));
     act.behave = (job) => job.release();
-    const released = reserved(payloadOf(new Act()));
+    const released = reserved(application.manager, payloadOf(new Act()));
     await announcer.announce(released, await executor.run(released));
 
     expect(calls).toEqual(['handle line', 'after', 'handle line']);
@@ -58,7 +58,7 @@ describe('once an outcome is stored, the announcer', () => {
 
   it('waits for hooks only if one of them is async', async () => {
     act.behave = () => undefined;
-    const job = reserved(payloadOf(new Act()));
+    const job = reserved(application.manager, payloadOf(new Act()));
     const outcome = await executor.run(job);
     application.manager.hooks.on('after', () => void calls.push('sync'));
     expect(announcer.announce(job, outcome)).toBeUndefined();

@@ -45,7 +45,7 @@ describe('middleware', () => {
 
   it('wraps the run, the first one outermost, and sees the value that handle() returns', async () => {
     layers = [layer('outer'), layer('inner')];
-    const job = reserved(payloadOf(new Wrapped()));
+    const job = reserved(application.manager, payloadOf(new Wrapped()));
 
     await executor.run(job);
 
@@ -250,7 +250,7 @@ describe('a handler class', () => {
   });
 
   it('has its failed() called', async () => {
-    const job = reserved(payloadOf(new Greet('nobody')));
+    const job = reserved(application.manager, payloadOf(new Greet('nobody')));
 
     await executor.announcer.announce(job, await executor.run(job));
 

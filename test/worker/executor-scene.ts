@@ -36,7 +36,7 @@ export class Act extends Job {
 }
 
 export const run = (job: object, counters?: Partial<Counters>): Promise<Outcome> =>
-  executor.run(reserved(payloadOf(job), counters));
+  executor.run(reserved(application.manager, payloadOf(job), counters));
 
 /** Sets up a fresh scene before each test of the file. */
 export function setTheScene(): void {

@@ -73,7 +73,7 @@ describe('a timeout', () => {
   it('is recorded at the end of the grace even if the handler still runs, whose later result is refused', async () => {
     const gate = new Gate();
     act.behave = () => gate.opened;
-    const job = reserved(payloadOf(new Act()));
+    const job = reserved(application.manager, payloadOf(new Act()));
     const returned = new Promise<void>((resolve) => {
       job.onLateReturn = resolve;
     });
@@ -93,7 +93,10 @@ describe('a timeout', () => {
   it('is not extended by a later cancellation, and is shortened by a stop', async () => {
     const gate = new Gate();
     act.behave = () => gate.opened;
-    const jobs = [reserved(payloadOf(new Act())), reserved(payloadOf(new Act()))] as const;
+    const jobs = [
+      reserved(application.manager, payloadOf(new Act())),
+      reserved(application.manager, payloadOf(new Act())),
+    ] as const;
     const outcomes = jobs.map((job) => executor.run(job));
     await application.clock.advance('63s');
 
@@ -113,7 +116,7 @@ describe('a timeout', () => {
     act.behave = () => returned.opened;
     application.manager.hooks.on('exceptionOccurred', () => heard.opened);
     let ends = 0;
-    void executor.run(reserved(payloadOf(new Act()))).then(() => (ends += 1));
+    void executor.run(reserved(application.manager, payloadOf(new Act()))).then(() => (ends += 1));
     await application.clock.advance('60s');
     returned.open();
 
@@ -139,7 +142,7 @@ describe('a timeout', () => {
 
 describe('the outcome foreseen for a run that blocks the event loop', () => {
   async function foreseen(job: object, counters?: Partial<Counters>): Promise<object[]> {
-    const running = reserved(payloadOf(job), counters);
+    const running = reserved(application.manager, payloadOf(job), counters);
     const told: object[] = [];
     running.lease = {
       foresee: (within, delay) => told.push({ within, delay }),

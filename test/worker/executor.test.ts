@@ -11,7 +11,7 @@ setTheScene();
 describe('an outcome', () => {
   it('is completed when handle returns', async () => {
     act.behave = () => 'done';
-    const job = reserved(payloadOf(new Act()));
+    const job = reserved(application.manager, payloadOf(new Act()));
 
     const outcome = await executor.run(job);
 
@@ -76,7 +76,7 @@ describe('an outcome', () => {
   });
 
   it('is a failure at once when the payload cannot be read', async () => {
-    const { settlement, error } = await executor.run(reserved(Buffer.from('{"job":"onqueue"}')));
+    const { settlement, error } = await executor.run(reserved(application.manager, Buffer.from('{"job":"onqueue"}')));
 
     expect(settlement.outcome).toBe('failed');
     expect(error).toHaveProperty('code', 'E_INVALID_PAYLOAD');
@@ -133,7 +133,7 @@ describe('an outcome', () => {
     ['failed', (job: Act) => job.fail()],
   ])('is known to the job and its hooks: %s', async (end, behave) => {
     act.behave = behave;
-    const job = reserved(payloadOf(new Act()));
+    const job = reserved(application.manager, payloadOf(new Act()));
     const said = { isReleased: job.isReleased, isDeleted: job.isDeleted, hasFailed: job.hasFailed };
 
     await executor.run(job);
@@ -178,7 +178,9 @@ describe('a job is not run', () => {
   });
 
   it('or even parsed when it crashed more often than any job may', async () => {
-    const { error } = await executor.run(reserved(Buffer.from('{"not":"readable"}'), { crashes: 4 }));
+    const { error } = await executor.run(
+      reserved(application.manager, Buffer.from('{"not":"readable"}'), { crashes: 4 }),
+    );
 
     expect(error).toMatchObject({ code: 'E_POISON_JOB' });
   });
@@ -194,8 +196,8 @@ describe('a job is not run', () => {
     ],
     [', even if its tries are used up', payloadOf(new Act()), { attempts: 4 }],
   ])('when it was cancelled%s', async (_why, payload, counters) => {
-    const { reservation } = reserved(payload, counters);
-    const job = new RunningJob({ ...reservation, cancelled: true }, 'memory');
+    const { reservation } = reserved(application.manager, payload, counters);
+    const job = new RunningJob({ ...reservation, cancelled: true }, 'memory', application.manager);
 
     expect((await executor.run(job)).settlement.outcome).toBe('cancelled');
   });
@@ -214,7 +216,7 @@ describe('a job of an unknown name', () => {
   );
 
   it('is released without losing a try, and the reason suggests the nearest known name', async () => {
-    const { settlement, reason } = await executor.run(reserved(unknown));
+    const { settlement, reason } = await executor.run(reserved(application.manager, unknown));
 
     expect(settlement).toMatchObject({ outcome: 'released', delay: 1, counters: { attempts: 0, releases: 1 } });
     expect(reason).toMatchObject({ code: 'E_UNKNOWN_JOB' });
@@ -235,7 +237,10 @@ describe('a job of an unknown name', () => {
 
   it('is found by the last part of a name with a namespace, as Laravel writes it', async () => {
     act.behave = () => undefined;
-    const job = reserved(Buffer.from('{"job":"App\\\\Jobs\\\\Act@handle","data":{"line":"from PHP"},"id":"1"}'));
+    const job = reserved(
+      application.manager,
+      Buffer.from('{"job":"App\\\\Jobs\\\\Act@handle","data":{"line":"from PHP"},"id":"1"}'),
+    );
 
     await executor.run(job);
 
@@ -248,7 +253,7 @@ describe('a job of an unknown name', () => {
       '{"job":"onqueue","data":{"commandName":"Act","command":{"line":{}},"types":{"/line":"class:Elsewhere"}},"id":"1"}',
     );
 
-    const { settlement, reason } = await executor.run(reserved(nested));
+    const { settlement, reason } = await executor.run(reserved(application.manager, nested));
 
     expect(settlement).toMatchObject({ outcome: 'released', counters: { attempts: 0 } });
     expect(reason?.message).toContain('Elsewhere');
@@ -257,7 +262,7 @@ describe('a job of an unknown name', () => {
   it('comes back soon at first, then later and later', async () => {
     const delays: number[] = [];
     for (const releases of [0, 1, 19, 20, 24, 28, 100]) {
-      const { settlement } = await executor.run(reserved(unknown, { releases }));
+      const { settlement } = await executor.run(reserved(application.manager, unknown, { releases }));
       delays.push('delay' in settlement ? settlement.delay : NaN);
       await application.clock.advance('5m');
     }
@@ -269,7 +274,7 @@ describe('a job of an unknown name', () => {
     const delays = await Promise.all(
       Array.from({ length: 3 }, async (_, n) => {
         const other = Buffer.from(unknown.toString().replace(/"id":"[^"]*"/, `"id":"other-${n}"`));
-        const { settlement } = await executor.run(reserved(other));
+        const { settlement } = await executor.run(reserved(application.manager, other));
         return 'delay' in settlement ? settlement.delay : NaN;
       }),
     );
@@ -280,11 +285,11 @@ describe('a job of an unknown name', () => {
   it('fails when it was released 288 times, which takes about a day', async () => {
     const begunAt = application.clock.monotonic();
     let releases = 0;
-    let last = await executor.run(reserved(unknown, { releases }));
+    let last = await executor.run(reserved(application.manager, unknown, { releases }));
     while (last.settlement.outcome === 'released') {
       await application.clock.advance(`${last.settlement.delay}s`);
       releases += 1;
-      last = await executor.run(reserved(unknown, { releases }));
+      last = await executor.run(reserved(application.manager, unknown, { releases }));
     }
 
     expect(last.error).toMatchObject({ code: 'E_UNKNOWN_JOB' });
@@ -293,16 +298,17 @@ describe('a job of an unknown name', () => {
   });
 
   it('is not failed for earlier releases by another worker', async () => {
-    const { settlement } = await executor.run(reserved(unknown, { releases: 500 }));
+    const { settlement } = await executor.run(reserved(application.manager, unknown, { releases: 500 }));
 
     expect(settlement).toMatchObject({ outcome: 'released', delay: 1 });
   });
 
   it('gets a full hour from a worker that has known its name for long, even if it was released often before', async () => {
-    await executor.run(reserved(unknown, { releases: 0 }));
+    await executor.run(reserved(application.manager, unknown, { releases: 0 }));
     await application.clock.advance('2h');
     const deferred = Buffer.from(unknown.toString().replace(/"id":"[^"]*"/, '"id":"deferred"'));
-    const meet = async (releases: number) => (await executor.run(reserved(deferred, { releases }))).settlement;
+    const meet = async (releases: number) =>
+      (await executor.run(reserved(application.manager, deferred, { releases }))).settlement;
 
     expect(await meet(300)).toMatchObject({ outcome: 'released', delay: 1 });
     await application.clock.advance('59m');
@@ -314,7 +320,7 @@ describe('a job of an unknown name', () => {
   it('gets its full time again after a retry', async () => {
     const retried = retriedPayload(withCounters(unknown, { ...noCounters, attempts: 1, releases: 288 }), Date.now());
     const lookedAt = async (times: number) =>
-      (await executor.run(reserved(retried, { releases: 289 + times }))).settlement;
+      (await executor.run(reserved(application.manager, retried, { releases: 289 + times }))).settlement;
 
     expect(await lookedAt(0)).toMatchObject({ outcome: 'released', delay: 1 });
     await application.clock.advance('1d');
@@ -327,7 +333,7 @@ describe('a job of an unknown name', () => {
       '{"uuid":"u","displayName":"App\\\\Jobs\\\\Mail","job":"Illuminate\\\\Queue\\\\CallQueuedHandler@call","data":{"commandName":"App\\\\Jobs\\\\Mail","command":"O:1"},"id":"1"}',
     );
 
-    const job = reserved(illuminate, { releases: 9999 });
+    const job = reserved(application.manager, illuminate, { releases: 9999 });
     const { settlement, reason } = await executor.run(job);
 
     expect(settlement).toMatchObject({ outcome: 'released', delay: 1 });

@@ -40,7 +40,7 @@ describe('skipIf and skipUnless', () => {
     ['skipUnless() of an async function', skipUnless(async ({ attempts }) => attempts === 1), true],
   ])('complete the job whether they skip it or not: %s', async (_what, layer, runs) => {
     layers = [layer];
-    const job = reserved(payloadOf(new Wrapped()));
+    const job = reserved(application.manager, payloadOf(new Wrapped()));
     expect((await executor.run(job)).settlement.outcome).toBe('completed');
     expect([calls, job.value]).toEqual(runs ? [['handle'], 'value'] : [[], undefined]);
   });
@@ -113,7 +113,7 @@ describe('failOn', () => {
 
   it('ignores errors that a job throws after it was aborted', async () => {
     layers = [failOn(Error)];
-    const job = reserved(payloadOf(new Wrapped()));
+    const job = reserved(application.manager, payloadOf(new Wrapped()));
     const stopping = new Error('the worker stops');
     behave = () => {
       job.abort(stopping, 5);

@@ -40,11 +40,11 @@ export class SyncConnection extends StorelessConnection implements SyncRunner {
   async #run(queue: string, payload: string): Promise<unknown> {
     const counters = { ...noCounters, attempts: 1 };
     const reservation = { queue, payload: withCounters(Buffer.from(payload), counters), counters, token: undefined };
-    const job = new RunningJob(reservation, this.name);
+    const { manager } = this.#context;
+    const job = new RunningJob(reservation, this.name, manager);
     job.isAtOnce = true;
     const outcome = await this.#executor.run(job);
     await this.#keepEnd(job, outcome);
-    const { manager } = this.#context;
     if (manager.observers.size > 0) tellEnded(manager, this.name, { job, outcome }, 'settled');
     await this.#executor.announcer.announce(job, outcome);
     await this.#follow(job, outcome);

@@ -1,3 +1,4 @@
+import type { Application } from '../../../src/connections/application';
 import type { Connection, RenewResult } from '../../../src/connections/contract';
 import { momentOf } from '../../../src/base/clock';
 import { silentLogger } from '../../../src/base/logger';
@@ -33,7 +34,7 @@ beforeEach(() => {
   } as unknown as Connection;
   const report = (error: unknown): void => void said.push((error as Error).message);
   keeper = new LeaseKeeper({ connection, lease: 30, clock, logger: silentLogger, grace: 5, report });
-  job = new RunningJob(holderOf().reservation, 'store');
+  job = new RunningJob(holderOf().reservation, 'store', {} as Application);
   job.onAbort = (grace) => graces.push(grace);
   keeper.keep([job], momentOf(clock));
 });
