@@ -2,7 +2,7 @@
 import { unknownConnection } from '../application/errors';
 import type { QueueManager } from '../application/queue-manager';
 import type { Connection } from '../connections/contract';
-import { keepsJobs } from '../connections/driver';
+import { keepingConnections } from '../connections/driver';
 import type { QueueConnection } from '../dispatch/queue-connection';
 import { checkQueueName } from '../job/option-kinds';
 import type { Call } from './command';
@@ -80,11 +80,6 @@ export function checkConnection(
 
 function isConnection(manager: QueueManager, name: string): boolean {
   return name === 'sync' || manager.connectionNames().includes(name);
-}
-
-/** The connections that keep jobs for other processes, or might. */
-export function keepingConnections(manager: QueueManager): string[] {
-  return manager.connectionNames().filter((name) => keepsJobs(manager.settings(name).driver));
 }
 
 /** Prints a note if all these connections keep their jobs only in this process. */

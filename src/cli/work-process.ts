@@ -6,6 +6,7 @@ import { type Logger, tagged } from '../base/logger';
 import { shellWord } from '../base/text';
 import type { JobCounters, JobCounts } from '../operations/figures/job-counters';
 import { keepDeath } from '../operations/history/attempt';
+import { labelOf } from '../operations/worker-record';
 import { strangeQueuesRemark } from '../worker/queues';
 import { UNBORN } from '../worker/health';
 import type { StopReason } from '../worker/stop';
@@ -120,7 +121,7 @@ export class WorkProcess {
     const records = manager.operationsOf(manager.driver(this.#connection))?.records;
     if (records === undefined || manager.configuration.history === false) return;
     for (const { name = hostname(), pid, jobs, ...end } of deaths) {
-      const worker = `${name}:${String(pid)}`;
+      const worker = labelOf({ name, pid });
       for (const { id, fence } of jobs)
         if (fence !== undefined) await keepDeath(records, id, { ...end, worker, fence }).catch(() => undefined);
     }

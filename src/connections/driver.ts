@@ -114,6 +114,11 @@ export function keepsJobs(name: string): boolean {
   return stores.length === 0 || stores.some(({ capabilities }) => capabilities.reserve);
 }
 
+/** The connections that keep jobs for other processes, or might. */
+export function keepingConnections(application: Pick<Application, 'connectionNames' | 'settings'>): string[] {
+  return application.connectionNames().filter((name) => keepsJobs(application.settings(name).driver));
+}
+
 /** Our drivers that keep jobs and have the capability, for at least one of their stores. */
 export function driversWith(capability: Capability): readonly string[] {
   const isAbleStore = ({ capabilities, lacks }: Store): boolean =>

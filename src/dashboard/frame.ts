@@ -1,7 +1,7 @@
 /** The frame of each page: navigation, search, the notice about the last action, and which stores it shows. */
 import type { QueueManager } from '../application/queue-manager';
 import { redact } from '../base/redact';
-import { keepsJobs } from '../connections/driver';
+import { keepingConnections } from '../connections/driver';
 import { VERSION } from '../version';
 import type { Notice } from './actions/action';
 import { address } from './addresses';
@@ -105,7 +105,7 @@ const LONGEST = 120;
 /** Undefined if no connection keeps jobs, or the configuration cannot be read, which the page itself reports. */
 function storesLine(manager: QueueManager): Html | undefined {
   try {
-    const names = manager.connectionNames().filter((name) => keepsJobs(manager.settings(name).driver));
+    const names = keepingConnections(manager);
     if (names.length === 0) return undefined;
     const shown = (name: string): Html => html`<bdi>${name}</bdi> (<bdi>${placeOf(manager, name)}</bdi>)`;
     return html`<p>Connections: ${someOf(names, MOST, shown)}</p>`;

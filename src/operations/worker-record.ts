@@ -64,7 +64,8 @@ const SILENT: Seconds = 10;
 export const isSilent = ({ silentFor }: RunningWorker): boolean => silentFor > SILENT;
 
 /** What histories and people call it: `mail-1:4711`. */
-export const labelOf = ({ name, pid }: Pick<RunningWorker, 'name' | 'pid'>): string => `${name}:${pid}`;
+export const labelOf = ({ name, pid }: { readonly name: string; readonly pid: number | undefined }): string =>
+  `${name}:${String(pid)}`;
 
 /** The present moment by the store's clock, like all moments of the record: ours may be off. */
 export function nowOf({ heardAt, silentFor }: RunningWorker): Milliseconds {

@@ -1,10 +1,11 @@
 /** `forget`, `flush` and `prune`: remove failed jobs, and old batches, for good. */
+import { keepingConnections } from '../../connections/driver';
 import type { QueueManager } from '../../application/queue-manager';
 import type { Duration } from '../../job/duration';
 import { type Call, defineCommand } from '../command';
 import { invalidOption } from '../errors';
 import { count, type Flag, FORCE, type Given, on, text, time } from '../flags';
-import { keepingConnections, openKeeping } from '../named-queues';
+import { openKeeping } from '../named-queues';
 import { counted } from '../output';
 import { fromLeft, showingProgress, withoutTotal } from '../progress';
 import {

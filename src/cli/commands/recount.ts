@@ -4,7 +4,7 @@ import type { Connection, Finding } from '../../connections/contract';
 import { CapabilityError } from '../../connections/errors';
 import { defineCommand } from '../command';
 import { on, text } from '../flags';
-import { keepingConnections } from '../named-queues';
+import { keepingConnections } from '../../connections/driver';
 import { counted } from '../output';
 import { showingProgress } from '../progress';
 

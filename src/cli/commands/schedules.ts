@@ -1,4 +1,5 @@
 /** `schedule:list`, `:run`, `:pause`, `:resume`, `:remove` and `:test`: the schedules of the project and of its stores. */
+import { keepingConnections } from '../../connections/driver';
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/text';
 import { momentIn } from '../../job/duration';
@@ -8,7 +9,7 @@ import type { ScheduleListing, Schedules } from '../../schedule/schedules';
 import { defineCommand, type Call } from '../command';
 import { HOW_TO_REGISTER, invalidOption } from '../errors';
 import { ofKind, type Flag } from '../flags';
-import { keepingConnections, openKeeping } from '../named-queues';
+import { openKeeping } from '../named-queues';
 import { defineList } from '../list';
 import { agoText, counted, momentText, type Tone } from '../output';
 

@@ -1,5 +1,6 @@
 /** `workers` and `restart`: the workers and their running jobs, and how to make them start anew. */
 import type { QueueManager } from '../../application/queue-manager';
+import { keepingConnections } from '../../connections/driver';
 import { oneLine } from '../../base/text';
 import { shortSpanText } from '../../base/span';
 import { CapabilityError } from '../../connections/errors';
@@ -7,7 +8,7 @@ import { ageOf, isSilent, labelOf, type RunningWorker } from '../../operations/w
 import { defineCommand, type Call } from '../command';
 import { errorText } from '../errors';
 import { CONNECTION } from '../flags';
-import { keepingConnections, memoryRemark, noteMemory, openConnection } from '../named-queues';
+import { memoryRemark, noteMemory, openConnection } from '../named-queues';
 import { defineList } from '../list';
 import { type Cell, failures } from '../output';
 

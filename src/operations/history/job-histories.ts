@@ -35,6 +35,7 @@ import {
   type ToldRun,
   type SourceLines,
 } from './attempt';
+import { labelOf } from '../worker-record';
 import { Backlog, type BacklogSettings } from './backlog';
 import { MOST_LINES, writeLines, type KeptLine, type SaidLines } from './lines';
 import { readFile, stat } from 'node:fs/promises';
@@ -206,7 +207,7 @@ export class JobHistories implements Observer {
       fence: job.fence,
       at: this.#application.clock.now(),
       ms: Math.round(took),
-      worker: `${worker}:${process.pid}`,
+      worker: labelOf({ name: worker, pid: process.pid }),
       outcome,
       ...(error !== undefined && {
         error: `${errorName(error)}: ${errorMessage(error)}`,
