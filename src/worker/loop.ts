@@ -111,6 +111,8 @@ export class Loop {
   #timer: Timer | undefined;
   #timerAt: Milliseconds = Infinity;
 
+  /** Why no more jobs are taken. */
+  #reason: StopReason | undefined;
   /** Number of started jobs when the `idle` hooks were last called. */
   #idleAfter: number | undefined;
 
@@ -186,7 +188,7 @@ export class Loop {
     return {
       ...glance,
       ...polls,
-      reason: this.#stop.reason,
+      reason: this.#reason,
       live: !isRunning || !isStuck || isTroubled,
       ready: isRunning && polls.lastPoll !== undefined && !isStuck && !isTroubled,
       name,
@@ -220,7 +222,7 @@ export class Loop {
     this.#lag.beat();
     try {
       await this.#tell('starting', this.#event);
-      const reason = await this.#until(() => this.#work());
+      const reason = (this.#reason = await this.#until(() => this.#work()));
       this.#stop.end(reason);
       process.changed?.();
       this.#endWait();

@@ -46,8 +46,6 @@ export class Stop {
   #phase: 'working' | 'ending' | 'over' = 'working';
   #giveUp: () => void = () => undefined;
   state: WorkerState = 'new';
-  /** Why the worker takes no more jobs. */
-  reason: StopReason | undefined;
   #requested: 'stopped' | 'uncaught' | 'restart' | undefined;
 
   /** @param ring wakes the loop: it has to end, or the last deadline has passed */
@@ -99,7 +97,6 @@ export class Stop {
   /** The worker takes no more jobs. */
   end(reason: StopReason): void {
     this.state = 'stopping';
-    this.reason = reason;
     this.#runs.end();
     if (!RAN_OUT.includes(reason)) this.#runs.stop();
   }
