@@ -259,9 +259,11 @@ export class Reserver {
     held.keeping?.cancel();
     if (keptAt + job.ttr >= leaseEnd) return;
     held.keeping = clock.after(keptAt + job.ttr * THIRD - clock.monotonic(), () => {
-      void this.touch(held).then((isOurs) => {
+      const goOn = (isOurs: boolean): void => {
         if (isOurs) this.#keepShort(held);
-      });
+      };
+      // A renewal of the worker, which comes as well, says what is wrong.
+      this.touch(held).then(goOn, () => undefined);
     });
   }
 }

@@ -35,7 +35,6 @@ import {
   type ToldRun,
   type SourceLines,
 } from './attempt';
-import { labelOf } from '../worker-record';
 import { Backlog, type BacklogSettings } from './backlog';
 import { MOST_LINES, writeLines, type KeptLine, type SaidLines } from './lines';
 import { readFile, stat } from 'node:fs/promises';
@@ -207,7 +206,8 @@ export class JobHistories implements Observer {
       fence: job.fence,
       at: this.#application.clock.now(),
       ms: Math.round(took),
-      worker: labelOf({ name: worker, pid: process.pid }),
+      // As `labelOf` has it, whose file a job need not pass.
+      worker: `${worker}:${process.pid}`,
       outcome,
       ...(error !== undefined && {
         error: `${errorName(error)}: ${errorMessage(error)}`,
