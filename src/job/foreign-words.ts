@@ -92,6 +92,7 @@ export const MEANT_IN_JOB: ReadonlyMap<string, string> = new Map([
   ['priority', 'put urgent jobs into their own queue and let workers name it first: --queue=high,default'],
   ['jobId', 'each dispatch gets an id of its own; unique keeps a second job of a kind from being sent'],
   ['lockDuration', `BullMQ's lockDuration is ${LEASE}; it belongs in the connection`],
+  ['middleware', 'it is a method of the job: middleware() { return [ … ]; }'],
   ['limiter', RATE_LIMITED],
   ['rateLimit', RATE_LIMITED],
   ['rateLimited', RATE_LIMITED],

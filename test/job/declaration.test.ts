@@ -130,7 +130,7 @@ describe('a declaration', () => {
     );
   });
 
-  it.each(['removeOnComplete', 'repeat', 'limiter', 'priority'])(
+  it.each(['removeOnComplete', 'repeat', 'middleware', 'limiter', 'priority'])(
     'is refused with an option of BullMQ, and the message names its counterpart: %s',
     (option) => {
       expect(declareWith({ [option]: 1 })).toThrow(/unknown option `\w+`; (?!it knows|did you mean).{20,}\.$/);
