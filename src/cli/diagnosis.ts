@@ -195,7 +195,7 @@ function diagnoseProduction({ driver, address }: Connection): string | undefined
 const MANY_FAILED = 1000;
 
 async function diagnoseFailed(manager: QueueManager, driver: Connection, subject: string): Promise<Diagnosis[]> {
-  const count = driver.failover === undefined ? ((await driver.failed?.count()) ?? 0) : 0;
+  const count = (await driver.failed?.count()) ?? 0;
   if (count < MANY_FAILED) return [];
   const { keptFailures } = manager;
   const end = keptFailures === Infinity ? '' : `; only the newest ${keptFailures} of each queue are kept`;
@@ -246,18 +246,27 @@ async function diagnoseWaiting(
   return found;
 }
 
+/** What a store keeps. It may be partly away, as a cluster without one of its masters: then what it says of itself helps. */
+async function diagnoseKept(manager: QueueManager, driver: Connection, subject: string): Promise<Diagnosis[]> {
+  // The members of a failover are looked at themselves.
+  if (driver.failover !== undefined) return [];
+  const found: Diagnosis[] = [];
+  try {
+    found.push(...(await diagnoseFailed(manager, driver, subject)));
+    found.push(...(await diagnoseLimits(driver, subject)));
+    found.push(...(await diagnoseWaiting(manager, driver, subject)));
+  } catch (thrown) {
+    found.push(error(subject, errorText(thrown)));
+  }
+  return found;
+}
+
 async function diagnoseConnection(manager: QueueManager, name: string, isProduction: boolean): Promise<Diagnosis[]> {
   const subject = `connection ${name}`;
   try {
     const driver = manager.driver(name);
     const lines = await driver.diagnose();
-    const many = [
-      ...(await diagnoseFailed(manager, driver, subject)),
-      // The members of a failover are looked at themselves.
-      ...(driver.failover === undefined
-        ? [...(await diagnoseLimits(driver, subject)), ...(await diagnoseWaiting(manager, driver, subject))]
-        : []),
-    ];
+    const looked = await diagnoseKept(manager, driver, subject);
     // Lines about the driver have its name as subject; lines about a setting of its store have the setting's.
     const isItself = (line: Diagnosis): boolean => [name, driver.driver].includes(line.subject);
     const own = lines.map((line) => ({ ...line, subject: isItself(line) ? subject : `${subject}, ${line.subject}` }));
@@ -266,7 +275,7 @@ async function diagnoseConnection(manager: QueueManager, name: string, isProduct
       unfit === undefined
         ? []
         : [warning(subject, `NODE_ENV is production, and ${unfit} Use Redis or a database server.`)];
-    return [ok(subject, `${driver.driver} at ${driver.address}`), ...remarks, ...many, ...own];
+    return [ok(subject, `${driver.driver} at ${driver.address}`), ...remarks, ...looked, ...own];
   } catch (thrown) {
     return [error(subject, errorText(thrown))];
   }

@@ -115,6 +115,24 @@ describe('check', () => {
     expect(code).toBe(1);
   });
 
+  it('says what a store tells of itself, also if what it keeps cannot be looked at', async () => {
+    const half = Object.assign(kit.store.duplicate(), {
+      name: 'memory',
+      diagnose: () => Promise.resolve([{ level: 'error', subject: 'slots', message: 'a part of it is down' }]),
+      failed: { count: () => Promise.reject(new Error('no answer')) },
+    });
+    kit.connectors = { memory: () => half };
+
+    const { code, of } = await check();
+
+    expect(of('connection memory').map((line) => `${line.level} ${line.message}`)).toEqual([
+      expect.stringContaining('ok '),
+      expect.stringMatching(/^error .*no answer/),
+      'error a part of it is down',
+    ]);
+    expect(code).toBe(1);
+  });
+
   it('reports problems with jobs: no handler, an unknown connection, a dependency without types', async () => {
     kit.project.write({
       'jobs.js': `const { Job, Inject } = require('onqueue');
