@@ -84,11 +84,21 @@ function started(child: ChildProcess): Promise<void> {
 /** Below the ephemeral ports: a client could be given one of those before the server is up again. */
 const PORTS = { first: 10_000, beyond: 32_000 };
 
+/**
+ * Whoever asks for a port listens a moment later, so that another one could be given the same. So each process of a test run has ports
+ * of its own, and gives them one after the other.
+ */
+const PROCESSES = 8;
+const OWN = (PORTS.beyond - PORTS.first) / PROCESSES;
+const share = Number(process.env['JEST_WORKER_ID'] ?? 0) % PROCESSES;
+let last = randomInt(OWN);
+
 /** A port on which nothing listens at the moment. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const server = createServer();
-    const port = randomInt(PORTS.first, PORTS.beyond);
+    last = (last + 1) % OWN;
+    const port = PORTS.first + last * PROCESSES + share;
     const isFree = new Promise<boolean>((resolve) => {
       server.once('listening', () => resolve(true));
       server.once('error', () => resolve(false));
